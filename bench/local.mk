@@ -1,0 +1,1 @@
+# bench/: see HACKING.md for what lives here

@@ -1,0 +1,1 @@
+# bus/: see HACKING.md for what lives here

@@ -1,0 +1,1 @@
+# cli/: see HACKING.md for what lives here

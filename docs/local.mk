@@ -1,0 +1,1 @@
+# docs/: man pages in POD, protocol, schemas

@@ -1,0 +1,1 @@
+# join/: see HACKING.md for what lives here

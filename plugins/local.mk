@@ -1,0 +1,2 @@
+include plugins/shadeform/local.mk
+include plugins/static/local.mk

@@ -1,0 +1,9 @@
+# Unit tests of the base and the header; each area lists its own in its own local.mk.
+test_layout_t_SOURCES = %D%/unit/layout.c
+test_cxx_t_SOURCES    = %D%/unit/header-cxx.cpp
+test_base_t_SOURCES   = %D%/unit/base.c
+test_base_t_LDADD     = libbase.la
+
+check_PROGRAMS += test_layout.t test_cxx.t test_base.t
+TESTS          += test_layout.t test_cxx.t test_base.t
+EXTRA_DIST     += %D%/unit/tap.h
