@@ -15,3 +15,18 @@ libbase_la_LIBADD   = $(JANSSON_LIBS)
 sbin_PROGRAMS      += gpubrokerd
 gpubrokerd_SOURCES  = %D%/main.c
 gpubrokerd_LDADD    = libbase.la
+
+# The daemon without main: loop, children, keys, store, engine.
+noinst_LTLIBRARIES += libcore.la
+libcore_la_SOURCES  = \
+	%D%/fault.c %D%/fault.h \
+	%D%/heap.c %D%/heap.h \
+	%D%/loop.c %D%/loop.h \
+	$(NULL)
+libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
+libcore_la_LIBADD   = libbase.la
+
+test_loop_t_SOURCES = tests/unit/loop.c
+test_loop_t_LDADD   = libcore.la
+check_PROGRAMS     += test_loop.t
+TESTS              += test_loop.t
