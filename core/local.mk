@@ -12,6 +12,18 @@ libbase_la_SOURCES  = \
 	$(NULL)
 libbase_la_LIBADD   = $(JANSSON_LIBS)
 
+# Configuration, GPU names, offers and matching: pure, no sockets.
+noinst_LTLIBRARIES += libmatch.la
+libmatch_la_SOURCES = \
+	%D%/conf.h \
+	%D%/filter.h \
+	%D%/gpu.h \
+	%D%/match.h \
+	%D%/memory.c %D%/memory.h \
+	%D%/offers.h \
+	$(NULL)
+libmatch_la_LIBADD  = libbase.la $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+
 sbin_PROGRAMS      += gpubrokerd
 gpubrokerd_SOURCES  = %D%/main.c
 gpubrokerd_LDADD    = libbase.la
