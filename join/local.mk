@@ -6,3 +6,9 @@ gpubroker_runner_SOURCES = \
 	%D%/ssh.c \
 	$(NULL)
 gpubroker_runner_LDADD = libbase.la $(SSH2_LIBS) $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
+
+# Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.
+EXTRA_DIST += \
+	tests/nodes/node.py \
+	tests/nodes/nvidia-smi \
+	$(NULL)
