@@ -12,3 +12,19 @@ EXTRA_DIST += \
 	tests/nodes/node.py \
 	tests/nodes/nvidia-smi \
 	$(NULL)
+
+# Clusters for tests: a real kube-apiserver where Go can build one, a double elsewhere, and the operator's stand-in.
+EXTRA_DIST += \
+	tests/kube/build.sh \
+	tests/kube/certs.py \
+	tests/kube/cluster.py \
+	tests/kube/crds/clusters.yaml \
+	tests/kube/crds/jointokenrequests.yaml \
+	tests/kube/double.py \
+	tests/kube/k0smotron.py \
+	tests/kube/kubeapi.py \
+	tests/kube/realserver/go.mod \
+	tests/kube/realserver/go.sum \
+	tests/kube/schema.py \
+	tests/kube/start.py \
+	$(NULL)
