@@ -17,12 +17,26 @@ noinst_LTLIBRARIES += libmatch.la
 libmatch_la_SOURCES = \
 	%D%/conf.h \
 	%D%/filter.h \
-	%D%/gpu.h \
+	%D%/gpu.c %D%/gpu.h \
+	%D%/gpu_table.c %D%/gpu_table.h \
 	%D%/match.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/offers.h \
 	$(NULL)
+nodist_libmatch_la_SOURCES = %D%/gpus.c
 libmatch_la_LIBADD  = libbase.la $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+
+%D%/gpus.c: %D%/gpus.conf
+	$(AM_V_GEN)mkdir -p %D% && { echo '#include "core/gpu_table.h"'; echo 'const char gpus_conf[] ='; \
+	  sed -e 's/^ *#.*//' -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $(srcdir)/%D%/gpus.conf; echo ';'; } > $@.tmp && mv $@.tmp $@
+BUILT_SOURCES += %D%/gpus.c
+CLEANFILES    += %D%/gpus.c
+EXTRA_DIST    += %D%/gpus.conf
+
+check_PROGRAMS += test_gpu.t
+TESTS          += test_gpu.t
+test_gpu_t_SOURCES    = tests/unit/gpu.c
+test_gpu_t_LDADD      = libmatch.la
 
 sbin_PROGRAMS      += gpubrokerd
 gpubrokerd_SOURCES  = %D%/main.c
