@@ -244,7 +244,7 @@ main (void)
   different ("H100", "H200");
   matching ();
   memory ();
-  suggest ("H100SXN", "H100");
+  suggest ("H1000", "H100");
   suggest ("RTX4091", "RTX 4090");
   suggest ("L40X", "L40");
   suggest ("banana-split", NULL);
