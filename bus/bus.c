@@ -1,0 +1,247 @@
+/* bus.c - puts the bus together and turns it
+ *
+ * The order at start matters: signals blocked, access handler, options, lock, bind, self-test.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <zmq.h>
+
+#include "bus/internal.h"
+#include "bus/ipc.h"
+#include "bus/monitor.h"
+#include "bus/sock.h"
+#include "core/log.h"
+
+enum {
+  MESSAGE_MAX =
+      128 * 1024,  /* above the body's limit, so that a little too much still gets an answer */
+  RECV_QUEUE = 16, /* for each peer; 1,000 would let one hold 257 MiB */
+  SEND_QUEUE = 64,
+  HANDSHAKE_MS = 3000,
+  FLUSH_MS = 200,
+  WATCHED = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
+};
+
+static const struct sock_opt request_opts[] = {
+  { ZMQ_ROUTER_MANDATORY, 1 },     { ZMQ_RCVHWM, RECV_QUEUE },          { ZMQ_SNDHWM, SEND_QUEUE },
+  { ZMQ_MAXMSGSIZE, MESSAGE_MAX }, { ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS }, { ZMQ_BACKLOG, 128 },
+};
+
+static const struct sock_opt event_opts[] = {
+  { ZMQ_SNDHWM, 1000 },
+  { ZMQ_MAXMSGSIZE, 4096 }, /* subscriptions are all that comes in */
+  { ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS },
+  { ZMQ_BACKLOG, 128 },
+};
+
+static int
+open_socket (struct bus *b, enum bus_socket which, struct err *e)
+{
+  static const struct {
+    int type;
+    const struct sock_opt *opts;
+    size_t nopts;
+  } kinds[] = {
+    [BUS_REQUESTS] = { ZMQ_ROUTER, request_opts, N_ELEMENTS (request_opts) },
+    [BUS_EVENTS] = { ZMQ_PUB, event_opts, N_ELEMENTS (event_opts) },
+  };
+
+  b->sock[which] =
+      sock_new (b->ctx, kinds[which].type, kinds[which].opts, kinds[which].nopts, ZAP_DOMAIN, e);
+  if (!b->sock[which])
+    return -1;
+  b->mon[which] = monitor_new (b->ctx, b->sock[which], WATCHED, e);
+  return b->mon[which] ? 0 : -1;
+}
+
+static int
+serve (struct bus *b, enum bus_socket which, const char *const *endpoints, size_t n, struct err *e)
+{
+  if (open_socket (b, which, e) < 0)
+    return -1;
+  for (size_t i = 0; i < n; i++) {
+    int lock;
+
+    if (ipc_bind (b->sock[which], endpoints[i], &lock, e) < 0)
+      return -1;
+    *vec_push (&b->locks) = lock;
+    if (selftest (b, which, endpoints[i], e) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+static int
+start (struct bus *b, const struct bus_config *c, struct err *e)
+{
+  b->wake = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (b->wake < 0)
+    return err_set (e, ERR_INTERNAL, "eventfd: %s", strerror (errno));
+  b->ctx = sock_context (e);
+  if (!b->ctx || zap_init (&b->zap, b->ctx, &b->who, e) < 0)
+    return -1;
+  if (serve (b, BUS_REQUESTS, c->requests, c->nrequests, e) < 0)
+    return -1;
+  return serve (b, BUS_EVENTS, c->events, c->nevents, e);
+}
+
+struct bus *
+bus_new (const struct bus_config *c, bus_handler *handler, void *ctx, struct err *e)
+{
+  struct bus *b = calloc (1, sizeof *b);
+
+  if (!b)
+    abort ();
+  b->handler = handler;
+  b->ctx_of_handler = ctx;
+  b->turn_budget = c->turn_budget ? c->turn_budget : 64;
+  b->inflight_per_peer = c->inflight_per_peer ? c->inflight_per_peer : 64;
+  b->inflight_total = c->inflight_total ? c->inflight_total : 4096;
+  b->who.rate = c->rate > 0 ? c->rate : 1000;
+  b->who.burst = c->burst >= 1 ? c->burst : 2000;
+  principals_load (&b->who, c->uids, c->nuids);
+  if (start (b, c, e) == 0)
+    return b;
+  bus_free (b);
+  return NULL;
+}
+
+void
+bus_free (struct bus *b)
+{
+  if (!b)
+    return;
+  for (int i = 0; i < BUS_SOCKETS; i++) {
+    sock_close (b->sock[i], FLUSH_MS); /* what was promised last should still go out */
+    sock_close (b->mon[i], 0);
+  }
+  zap_done (&b->zap);
+  if (b->ctx)
+    zmq_ctx_term (b->ctx);
+  sessions_done (&b->sessions);
+  principals_done (&b->who);
+  for (size_t i = 0; i < b->locks.n; i++)
+    close (b->locks.at[i]);
+  vec_free (&b->locks);
+  if (b->wake >= 0)
+    close (b->wake);
+  free (b);
+}
+
+size_t
+bus_fds (const struct bus *b, int *fds, size_t max)
+{
+  const int all[] = { b->wake,
+                      sock_fd (b->zap.sock),
+                      sock_fd (b->sock[BUS_REQUESTS]),
+                      sock_fd (b->sock[BUS_EVENTS]),
+                      sock_fd (b->mon[BUS_REQUESTS]),
+                      sock_fd (b->mon[BUS_EVENTS]) };
+  size_t n = N_ELEMENTS (all) < max ? N_ELEMENTS (all) : max;
+
+  memcpy (fds, all, n * sizeof *fds);
+  return n;
+}
+
+/* A client that died with requests under way is noticed here, though nothing is sent to it. */
+static void
+on_disconnect (struct bus *b, int fd)
+{
+  for (size_t i = 0; i < b->sessions.n; i++)
+    if (b->sessions.at[i]->who && b->sessions.at[i]->fd == fd)
+      reply_gone (b, b->sessions.at[i]);
+}
+
+static void
+monitors_pump (struct bus *b)
+{
+  struct monitor_event ev;
+
+  for (int i = 0; i < BUS_SOCKETS; i++)
+    while (monitor_next (b->mon[i], &ev)) {
+      if (ev.what == ZMQ_EVENT_DISCONNECTED && i == BUS_REQUESTS)
+        on_disconnect (b, (int) ev.value);
+      else if (ev.what == ZMQ_EVENT_ACCEPT_FAILED)
+        log_at (LOG_WARNING, "bus.accept-failed", "reason=\"%s\"", zmq_strerror ((int) ev.value));
+    }
+}
+
+/* A descriptor can only be reused after its end was reported, and its next owner has to pass the
+ * access handler first: hence access, then ends, then requests. */
+static int
+turn (struct bus *b)
+{
+  int more;
+
+  zap_pump (&b->zap);
+  monitors_pump (b);
+  more = router_pump (b);
+  if (b->sessions.with_queue)
+    reply_flush (b);
+  return more;
+}
+
+void
+bus_wake (struct bus *b)
+{
+  uint64_t one = 1;
+
+  if (!b->woken)
+    b->woken = write (b->wake, &one, sizeof one) == sizeof one;
+}
+
+static void
+sleep_again (struct bus *b)
+{
+  uint64_t count;
+
+  if (b->woken && read (b->wake, &count, sizeof count) == sizeof count)
+    b->woken = 0;
+}
+
+int
+bus_pump (struct bus *b)
+{
+  int more;
+
+  sleep_again (b);
+  b->pumping = 1;
+  more = turn (b);
+  b->pumping = 0;
+  sock_events (b->sock[BUS_EVENTS]);
+  more |= (sock_events (b->zap.sock) | sock_events (b->sock[BUS_REQUESTS]) |
+           sock_events (b->mon[BUS_REQUESTS]) | sock_events (b->mon[BUS_EVENTS])) &
+          ZMQ_POLLIN;
+  if (more)
+    bus_wake (b);
+  return more != 0;
+}
+
+void
+bus_counters (const struct bus *b, struct bus_counters *out)
+{
+  *out = b->counters;
+  out->refused += b->zap.refused;
+}
+
+void
+bus_ticket (const struct bus_request *r, struct bus_ticket *t)
+{
+  t->session = r->session;
+  strcpy (t->id, r->id);
+}
+
+void
+bus_reload_uids (struct bus *b, const struct bus_uid *uids, size_t n)
+{
+  principals_load (&b->who, uids, n);
+  for (size_t i = 0; i < b->sessions.n; i++)
+    if (b->sessions.at[i]->who && !b->sessions.at[i]->who->listed)
+      session_close (&b->sessions, b->sessions.at[i]);
+  principals_sweep (&b->who);
+}
