@@ -4,13 +4,36 @@ gpubroker_runner_SOURCES = \
 	%D%/main.c %D%/runner.h \
 	%D%/kube.c \
 	%D%/ssh.c \
+	%D%/ssh_call.c %D%/ssh_call.h \
+	%D%/ssh_dial.c %D%/ssh_dial.h \
+	%D%/ssh_output.c %D%/ssh_output.h \
+	%D%/ssh_script.c %D%/ssh_script.h \
+	%D%/ssh_session.c %D%/ssh_session.h \
 	$(NULL)
 gpubroker_runner_LDADD = libbase.la $(SSH2_LIBS) $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
+
+# The shell that runs on machines is part of the program.
+node_shell = \
+	%D%/node/check.sh \
+	%D%/node/common.sh \
+	%D%/node/launch.sh \
+	%D%/node/leave.sh \
+	%D%/node/probe.sh \
+	%D%/node/worker.sh \
+	$(NULL)
+nodist_gpubroker_runner_SOURCES = %D%/node-scripts.c
+BUILT_SOURCES += %D%/node-scripts.c
+CLEANFILES    += %D%/node-scripts.c
+EXTRA_DIST    += $(node_shell) %D%/node/embed.awk
+%D%/node-scripts.c: $(node_shell) %D%/node/embed.awk
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	  (cd $(srcdir) && LC_ALL=C $(AWK) -f %D%/node/embed.awk $(node_shell)) > $@.tmp && mv $@.tmp $@
 
 # Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.
 EXTRA_DIST += \
 	tests/nodes/node.py \
 	tests/nodes/nvidia-smi \
+	tests/system/runner_client.py \
 	$(NULL)
 
 # Clusters for tests: a real kube-apiserver where Go can build one, a double elsewhere, and the operator's stand-in.
