@@ -1,2 +1,7 @@
+# What the plugins of this tree share.
+noinst_LTLIBRARIES    += libplugins.la
+libplugins_la_SOURCES  = %D%/util.c %D%/util.h
+libplugins_la_LIBADD   = libbase.la
+
 include plugins/shadeform/local.mk
 include plugins/static/local.mk

@@ -1,0 +1,139 @@
+/* shadeform.c - the provider table, its options, and the probe */
+#include "config.h"
+
+#include <string.h>
+
+#include "plugins/shadeform/shadeform.h"
+
+#define OPTION(name_, type_, flags_, default_, help_)                                              \
+ {                                                                                                 \
+  .size = sizeof (struct gpub_option), .name = name_, .type = type_, .flags = flags_,              \
+  .default_value = default_, .help = help_                                                         \
+ }
+
+static const struct gpub_option options[] = {
+  OPTION ("api_key", GPUB_OPT_STRING, GPUB_OPT_REQUIRED | GPUB_OPT_SECRET, NULL,
+          "API key of the Shadeform workspace"),
+  OPTION ("endpoint", GPUB_OPT_STRING, 0, "https://api.shadeform.ai/v1", "base URL of the API"),
+  OPTION (
+      "shade_cloud", GPUB_OPT_BOOL, 0, "true",
+      "rent through Shadeform's own accounts; false: through the cloud accounts linked to yours"),
+  OPTION ("images", GPUB_OPT_LIST, 0, NULL,
+          "preferred images, best first; else the first one with GPU driver and container toolkit"),
+};
+
+static void
+shadeform_close (void *self)
+{
+  struct shadeform *s = self;
+
+  if (!s)
+    return;
+  free (s->endpoint);
+  json_decref (s->images);
+  free (s);
+}
+
+static int32_t
+read_images (const char *text, json_t **images, struct gpub_error *err)
+{
+  size_t i;
+  json_t *image;
+
+  *images = text ? json_loads (text, 0, NULL) : json_array ();
+  json_array_foreach (*images, i, image) if (!json_is_string (image)) return plug_error (
+      err, GPUB_E_INVALID, "images: element %zu is not a string", i + 1);
+  if (!json_is_array (*images))
+    return plug_error (err, GPUB_E_INVALID, "images: '%.100s' is not a list of image names", text);
+  return GPUB_OK;
+}
+
+static int32_t
+read_endpoint (const char *text, char **endpoint, struct gpub_error *err)
+{
+  size_t n;
+
+  if (!text)
+    text = options[1].default_value;
+  if (strncmp (text, "https://", 8) != 0 && strncmp (text, "http://", 7) != 0)
+    return plug_error (err, GPUB_E_INVALID, "endpoint: '%.100s' is no http:// or https:// URL",
+                       text);
+  for (n = strlen (text); text[n - 1] == '/';)
+    n--;
+  *endpoint = strndup (text, n);
+  return GPUB_OK;
+}
+
+static int32_t
+shadeform_open (const struct gpub_host *host, struct gpub_call *call,
+                const struct gpub_config *config, void **self, struct gpub_error *err)
+{
+  struct shadeform *s = calloc (1, sizeof *s);
+  const char *shade_cloud = plug_option (config, "shade_cloud");
+  const void *key;
+  uint64_t len = 0;
+  int32_t rc;
+
+  if (!s)
+    return plug_error (err, GPUB_E_INTERNAL, "out of memory");
+  s->host = host;
+  s->shade_cloud = !shade_cloud || strcmp (shade_cloud, "false") != 0;
+  rc = read_endpoint (plug_option (config, "endpoint"), &s->endpoint, err);
+  if (rc == GPUB_OK)
+    rc = read_images (plug_option (config, "images"), &s->images, err);
+  if (rc == GPUB_OK && (host->secret (call, "api_key", &key, &len) != GPUB_OK || len == 0))
+    rc = plug_error (err, GPUB_E_INVALID,
+                     "api_key is missing: set api_key_file, api_key_env or api_key_credential");
+  if (rc == GPUB_OK)
+    *self = s;
+  else
+    shadeform_close (s);
+  return rc;
+}
+
+static int32_t
+shadeform_probe (void *self, struct gpub_call *call, struct gpub_identity *identity,
+                 struct gpub_error *err)
+{
+  struct ctx c = { self, call, err };
+  json_auto_t *body = NULL;
+  int32_t rc = instances_read (&c, &body);
+
+  if (rc == GPUB_OK)
+    snprintf (identity->text, sizeof identity->text, "%zu instances in the account",
+              json_array_size (json_object_get (body, "instances")));
+  return rc;
+}
+
+static const struct gpub_provider provider = {
+  .size = sizeof provider,
+  .abi = GPUB_ABI,
+  .name = "shadeform",
+  .version = PACKAGE_VERSION,
+  .description = "Shadeform: one API in front of many GPU clouds",
+  .options = options,
+  .noptions = N_ELEMENTS (options),
+  .options_stride = sizeof options[0],
+  .caps = GPUB_CAP_TAGS | GPUB_CAP_STARTUP_SCRIPT | GPUB_CAP_SPOT | GPUB_CAP_KILL_SWITCH |
+          GPUB_CAP_HOSTS_KUBERNETES,
+  .max_parallel = 8,
+  .visibility_lag_ms = 30 * 1000,
+  .user_data_max = USER_DATA_MAX,
+  .user_data_flags = GPUB_USER_DATA_PLAIN | GPUB_USER_DATA_AFTER_ACTIVE,
+  .open = shadeform_open,
+  .close = shadeform_close,
+  .probe = shadeform_probe,
+  .list_offers = shadeform_list_offers,
+  .create = shadeform_create,
+  .get = shadeform_get,
+  .find = shadeform_find,
+  .list = shadeform_list,
+  .remove = shadeform_remove,
+  .set_not_after = shadeform_set_not_after,
+};
+
+const struct gpub_provider *
+gpub_provider_entry (uint32_t host_abi)
+{
+  return host_abi == GPUB_ABI ? &provider : NULL;
+}

@@ -1,0 +1,49 @@
+/* util.h - what the plugins of this tree share: money, time, keys, bodies
+ *
+ * Nothing here talks to a cloud or keeps state; the host table does the first, the plugin's own
+ * struct the second.
+ */
+#ifndef GPUB_PLUGINS_UTIL_H
+#define GPUB_PLUGINS_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gpubroker/provider.h>
+#include <jansson.h>
+
+#include "core/cleanup.h"
+
+/* Fills err (text: printable, one line, no full stop) and returns kind. */
+int32_t plug_error (struct gpub_error *err, int32_t kind, const char *fmt, ...) PRINTF (3, 4);
+/* Replaces what must not be shown: every occurrence of the secret. */
+void plug_mask (char *text, const char *secret, size_t len);
+
+/* The value of a declared option, NULL when it has none. */
+const char *plug_option (const struct gpub_config *config, const char *name);
+
+/* "2", "2.5", "0.985": exact, never through floating point; beyond micro-dollars it rounds up.
+ * False for anything else, signs and exponents included. */
+bool udollar_parse (const char *decimal, uint64_t *udollar);
+
+enum { RFC3339_SIZE = 32 };
+/* "2026-01-28T20:53:39.459529Z" or with an offset.  False for what is no time. */
+bool rfc3339_parse (const char *text, int64_t *ms);
+/* In UTC, rounded up to a whole second. */
+void rfc3339_print (int64_t ms, char out[RFC3339_SIZE]);
+
+/* The part of a public key line that identifies it, "type blob", without the comment; NULL when
+ * there is none. */
+const char *ssh_key_identity (const char *line, size_t *len);
+bool ssh_key_same (const char *a, const char *b);
+
+char *base64_encode (const void *bytes, size_t len); /* caller frees */
+/* Appends text to out with everything but RFC 3986's unreserved characters escaped; false when it
+ * does not fit. */
+bool url_append (char *out, size_t size, const char *text);
+
+/* A JSON object from an answer's body, guarded against depth and floods; NULL otherwise. */
+json_t *plug_object (const struct gpub_http_response *response);
+
+#endif
