@@ -1,1 +1,38 @@
-# cli/: see HACKING.md for what lives here
+# gpubroker-cli, on libgpubroker only.
+noinst_LTLIBRARIES     += libcliargs.la
+libcliargs_la_SOURCES   = \
+	%D%/args.c %D%/args.h \
+	%D%/format.c %D%/format.h \
+	%D%/keys.h \
+	%D%/set.c %D%/set.h \
+	%D%/set-file.c \
+	%D%/table.c %D%/table.h \
+	%D%/values.c %D%/values.h \
+	%D%/values-json.c \
+	$(NULL)
+libcliargs_la_LIBADD    = libbase.la
+
+bin_PROGRAMS           += gpubroker-cli
+gpubroker_cli_SOURCES   = \
+	%D%/admin.c \
+	%D%/ask.c \
+	%D%/change.c \
+	%D%/cli.h \
+	%D%/commands.h \
+	%D%/completion.c \
+	%D%/help.c %D%/help.h \
+	%D%/job.c %D%/job.h \
+	%D%/job-report.c \
+	%D%/leases.c \
+	%D%/main.c \
+	%D%/offers.c %D%/offers.h \
+	%D%/options.c \
+	%D%/output.c \
+	%D%/progress.c %D%/progress.h \
+	%D%/rent.c \
+	%D%/report.c \
+	%D%/ssh.c \
+	%D%/story.c %D%/story.h \
+	%D%/watch.c \
+	$(NULL)
+gpubroker_cli_LDADD     = libcliargs.la libgpubroker.la libbase.la

@@ -1,0 +1,288 @@
+/* job.c - mutations, watched to their end */
+#include "config.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/job.h"
+#include "cli/progress.h"
+#include "core/clock.h"
+
+enum {
+  TICK_MS = 1000,
+  SILENCE_MS = 10000, /* then we ask */
+  GONE_MS = 30000,    /* then the broker is not there */
+  WAIT_MS = 5000,     /* how long one `wait` of ours lasts: shorter than silence */
+};
+
+struct run {
+  struct cli *c;
+  struct job *jobs;
+  size_t n;
+  struct progress progress;
+  bool reached;                   /* some request left for the broker */
+  int64_t heard, asked, deadline; /* boot clock; deadline < 0: none */
+  void (*on_accepted) (struct cli *c, const struct job *j);
+};
+
+void
+job_init (struct job *j, const char *verb, json_t *body)
+{
+  char key[37];
+
+  *j = (struct job){ .verb = verb, .body = body };
+  if (json_object_get (body, "key") || json_object_get (body, "name"))
+    return;
+  gpubc_key (key);
+  json_put_str (body, "key", key);
+}
+
+void
+job_init_watch (struct job *j, const char *lease)
+{
+  *j = (struct job){ .verb = "wait", .accepted = true };
+  snprintf (j->lease, sizeof j->lease, "%s", lease);
+}
+
+void
+job_done (struct job *j)
+{
+  json_decref (j->body);
+  json_decref (j->doc);
+}
+
+static void
+finish (struct job *j, json_t *doc, bool failed)
+{
+  j->doc = doc;
+  j->failed = failed;
+  j->finished = true;
+}
+
+/* A first request that finds nobody ends its job; later ones find a broker that restarts. */
+static void
+put (struct run *r, struct job *j, const char *verb, const json_t *body, char id[65])
+{
+  AUTO_FREE char *text = json_dumps (body, JSON_COMPACT);
+  int rc = gpubc_send (r->c->client, verb, text, id);
+  const char *why = gpubc_why (r->c->client);
+
+  if (rc == GPUBC_ACCEPTED)
+    r->reached = true;
+  else if (rc == GPUBC_ERROR)
+    finish (j, error_new ("denied", why, NULL), true);
+  else if (rc == GPUBC_INVALID)
+    finish (j, error_new ("bad-request", why, NULL), true);
+  else if (rc == GPUBC_UNREACHABLE && !r->reached)
+    finish (j, error_unreachable (r->c), true);
+}
+
+static void
+send_wait (struct run *r, struct job *j)
+{
+  bool by_operation = j->operation[0];
+  AUTO_JSON json_t *body =
+      json_pack ("{s:s, s:i}", by_operation ? "operation" : "lease",
+                 by_operation ? j->operation : j->lease, "timeout_ms", WAIT_MS);
+
+  put (r, j, "wait", body, j->wait);
+}
+
+static void
+send_all (struct run *r)
+{
+  for (size_t i = 0; i < r->n; i++) {
+    if (r->jobs[i].finished)
+      continue;
+    if (r->jobs[i].accepted)
+      send_wait (r, &r->jobs[i]);
+    else
+      put (r, &r->jobs[i], r->jobs[i].verb, r->jobs[i].body, r->jobs[i].request);
+  }
+  r->asked = clock_boot_ms ();
+}
+
+static struct job *
+job_of (struct run *r, const char *id)
+{
+  for (size_t i = 0; i < r->n; i++)
+    if (!r->jobs[i].finished && *id &&
+        (strcmp (id, r->jobs[i].request) == 0 || strcmp (id, r->jobs[i].wait) == 0))
+      return &r->jobs[i];
+  return NULL;
+}
+
+static void
+line (const struct cli *c, const char *what, json_t *body)
+{
+  AUTO_JSON json_t *doc = json_pack ("{s:O}", what, body);
+
+  if (c->mode == OUT_JSONL)
+    out_doc (c, doc);
+}
+
+static void
+accepted (struct run *r, struct job *j, json_t *body)
+{
+  bool again = j->accepted;
+
+  snprintf (j->operation, sizeof j->operation, "%s", json_str (body, "operation", ""));
+  snprintf (j->lease, sizeof j->lease, "%s", json_str (body, "lease", j->lease));
+  j->accepted = true;
+  if (again)
+    return;
+  line (r->c, "accepted", body);
+  if (r->on_accepted)
+    r->on_accepted (r->c, j);
+  if (json_bool (r->c->args.to[TO_CLI], "no_wait", false))
+    finish (j, json_incref (body), false);
+}
+
+/* A `wait` that ends well may still tell of an operation that did not. */
+static void
+final (struct job *j, json_t *body)
+{
+  const json_t *op = json_object_get (body, "operation");
+  const char *state = json_str (op, "state", "done");
+  json_t *error = json_object_get (op, "error");
+
+  if (strcmp (state, "failed") != 0 && strcmp (state, "cancelled") != 0) {
+    finish (j, json_incref (body), false);
+    return;
+  }
+  error = error ? json_copy (error) : error_new ("failed", "the operation was cancelled", NULL);
+  if (!json_object_get (error, "details"))
+    json_object_set_new (error, "details", json_array ());
+  json_array_append (json_object_get (error, "details"), body);
+  finish (j, error, true);
+}
+
+static void
+handle (struct run *r, int kind, const struct gpubc_reply *reply)
+{
+  struct job *j = job_of (r, reply->id);
+  AUTO_JSON json_t *body = reply_json (r->c, reply);
+
+  r->heard = r->asked = clock_boot_ms ();
+  if (!j || !body)
+    return;
+  switch (kind) {
+  case GPUBC_ACCEPTED:
+    accepted (r, j, body);
+    break;
+  case GPUBC_PROGRESS:
+    line (r->c, "progress", body);
+    progress_show (&r->progress, body);
+    break;
+  case GPUBC_FINAL:
+    final (j, body);
+    break;
+  default:
+    if (strcmp (reply->id, j->wait) == 0 && strcmp (json_str (body, "code", ""), "timeout") == 0)
+      send_wait (r, j); /* still busy: ask on */
+    else
+      finish (j, json_incref (body), true);
+  }
+}
+
+static size_t
+running (const struct run *r)
+{
+  size_t n = 0;
+
+  for (size_t i = 0; i < r->n; i++)
+    n += !r->jobs[i].finished;
+  return n;
+}
+
+static void
+cut_short (struct run *r, const char *code, const char *message)
+{
+  for (size_t i = 0; i < r->n; i++) {
+    struct job *j = &r->jobs[i];
+    const char *key = json_str (j->body, "key", NULL);
+    char hint[256] = "";
+
+    if (j->finished)
+      continue;
+    if (j->lease[0])
+      snprintf (hint, sizeof hint,
+                "it goes on: gpubroker-cli watch %s; to end it: gpubroker-cli release %s", j->lease,
+                j->lease);
+    else if (key)
+      snprintf (hint, sizeof hint,
+                "it may have been accepted: the same command with --key %s is done once", key);
+    finish (j, error_new (code, message, hint[0] ? hint : NULL), true);
+  }
+}
+
+/* Nothing came: ask, or give up. */
+static void
+silence (struct run *r, int outcome, bool any_accepted)
+{
+  int64_t now = clock_boot_ms ();
+
+  progress_tick (&r->progress);
+  if (r->deadline >= 0 && now >= r->deadline)
+    cut_short (r, any_accepted ? "timeout" : "unreachable",
+               any_accepted ? "the wait is over" : "no answer from the broker in this time");
+  else if (now - r->heard >= GONE_MS)
+    cut_short (r, "unreachable",
+               outcome == GPUBC_UNREACHABLE ? gpubc_why (r->c->client)
+                                            : "the broker no longer answers");
+  else if (outcome == GPUBC_UNREACHABLE || now - r->asked >= SILENCE_MS) {
+    if (outcome == GPUBC_UNREACHABLE)
+      poll (NULL, 0, TICK_MS / 2); /* it may be restarting; a signal ends this at once */
+    send_all (r);
+  }
+}
+
+static bool
+any_accepted (const struct run *r)
+{
+  for (size_t i = 0; i < r->n; i++)
+    if (r->jobs[i].accepted)
+      return true;
+  return false;
+}
+
+static int64_t
+slice (const struct run *r)
+{
+  int64_t left = r->deadline - clock_boot_ms ();
+
+  return r->deadline < 0 || left > TICK_MS ? TICK_MS : left > 0 ? left : 0;
+}
+
+static void
+step (struct run *r)
+{
+  struct gpubc_reply reply = { .size = sizeof reply };
+  int rc = gpubc_recv (r->c->client, NULL, slice (r), &reply);
+
+  if (cli_interrupted ())
+    cut_short (r, "timeout", "interrupted");
+  else if (rc == GPUBC_TIMEOUT || rc == GPUBC_UNREACHABLE || rc == GPUBC_INTERRUPTED)
+    silence (r, rc, any_accepted (r));
+  else if (rc >= GPUBC_ACCEPTED && rc <= GPUBC_ERROR)
+    handle (r, rc, &reply);
+  else
+    cut_short (r, "internal", gpubc_why (r->c->client));
+}
+
+void
+jobs_run (struct cli *c, struct job *jobs, size_t n,
+          void (*on_accepted) (struct cli *c, const struct job *j))
+{
+  struct run r = { .c = c, .jobs = jobs, .n = n, .on_accepted = on_accepted };
+  int64_t patience = cli_timeout (c, -1);
+
+  r.heard = clock_boot_ms ();
+  r.deadline = patience < 0 ? -1 : r.heard + patience;
+  progress_init (&r.progress, c->tty, c->quiet || c->mode == OUT_JSONL);
+  send_all (&r);
+  while (running (&r))
+    step (&r);
+  progress_end (&r.progress);
+}
