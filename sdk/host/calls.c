@@ -1,0 +1,398 @@
+/* calls.c - the calls in flight: a bounded queue, worker threads, cancellation
+ *
+ * The main thread never waits for a worker: it queues, marks, wakes.  Each call has one deadline,
+ * counted from the moment its frame was read.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/json.h"
+#include "sdk/host/host.h"
+
+enum { QUEUE_MAX = 256, THREADS_MAX = 64, GRACE_MS = 2000 };
+
+static const int64_t deadline_default_ms = 60 * 1000, deadline_most_ms = 60 * 60 * 1000;
+
+struct keep {
+  struct keep *next;
+  void *bytes;
+  size_t size;
+};
+
+static void
+cond_init (pthread_cond_t *cond)
+{
+  pthread_condattr_t attr;
+
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+  pthread_cond_init (cond, &attr);
+  pthread_condattr_destroy (&attr);
+}
+
+static struct timespec
+after_ms (int64_t ms)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  ts.tv_sec += ms / 1000;
+  ts.tv_nsec += ms % 1000 * 1000000;
+  if (ts.tv_nsec >= 1000000000) {
+    ts.tv_nsec -= 1000000000;
+    ts.tv_sec++;
+  }
+  return ts;
+}
+
+/* ---- one call ---- */
+
+void
+call_init (struct gpub_call *c, struct host *h, uint32_t id)
+{
+  memset (c, 0, sizeof *c);
+  c->host = h;
+  c->id = id;
+  c->deadline_ms = clock_boot_ms () + deadline_default_ms;
+  pthread_mutex_init (&c->lock, NULL);
+  cond_init (&c->wake);
+}
+
+void
+call_done (struct gpub_call *c)
+{
+  while (c->kept) {
+    struct keep *k = c->kept;
+
+    c->kept = k->next;
+    explicit_bzero (k->bytes, k->size); /* a secret or an answer that holds one */
+    free (k->bytes);
+    free (k);
+  }
+  free (c->batch.text);
+  json_decref (c->args);
+  pthread_cond_destroy (&c->wake);
+  pthread_mutex_destroy (&c->lock);
+}
+
+void
+call_keep (struct gpub_call *c, void *bytes, size_t size)
+{
+  struct keep *k = malloc (sizeof *k);
+
+  if (!k || !bytes)
+    abort ();
+  *k = (struct keep){c->kept, bytes, size};
+  c->kept = k;
+}
+
+void *
+call_alloc (struct gpub_call *c, size_t size)
+{
+  void *bytes = calloc (1, size ? size : 1);
+
+  call_keep (c, bytes, size);
+  return bytes;
+}
+
+char *
+call_strdup (struct gpub_call *c, const char *s)
+{
+  size_t n = strlen (s) + 1;
+
+  return memcpy (call_alloc (c, n), s, n);
+}
+
+int64_t
+call_left_ms (const struct gpub_call *c)
+{
+  int64_t left = c->deadline_ms - clock_boot_ms ();
+
+  return left > 0 ? left : 0;
+}
+
+/* While draining, what is already sent may end; everything else stops. */
+bool
+call_stopped (const struct gpub_call *c)
+{
+  int stop = atomic_load (&c->stop);
+
+  return stop == STOP_NOW || (stop == STOP_DRAIN && !atomic_load (&c->in_flight)) ||
+         call_left_ms (c) == 0;
+}
+
+void
+call_wait (struct gpub_call *c, int64_t ms, unsigned want_acks)
+{
+  int64_t left = call_left_ms (c);
+  struct timespec until = after_ms (ms < left ? ms : left);
+  int rc = 0;
+
+  pthread_mutex_lock (&c->lock);
+  while (rc != ETIMEDOUT && !call_stopped (c) && (want_acks == 0 || c->acks < want_acks))
+    rc = pthread_cond_timedwait (&c->wake, &c->lock, &until);
+  pthread_mutex_unlock (&c->lock);
+}
+
+int32_t
+call_fail (struct gpub_call *c, int32_t kind, const char *fmt, ...)
+{
+  va_list ap;
+
+  if (c->failed == GPUB_OK) {
+    c->failed = kind;
+    va_start (ap, fmt);
+    vsnprintf (c->failed_text, sizeof c->failed_text, fmt, ap);
+    va_end (ap);
+  }
+  return kind;
+}
+
+static void
+stop (struct gpub_call *c, int how)
+{
+  int now = atomic_load (&c->stop);
+
+  if (now < how)
+    atomic_store (&c->stop, how);
+  pthread_mutex_lock (&c->lock);
+  pthread_cond_broadcast (&c->wake);
+  if (c->worker)
+    curl_multi_wakeup (c->worker->multi);
+  pthread_mutex_unlock (&c->lock);
+  out_nudge (&c->host->out);
+}
+
+/* ---- the pool ---- */
+
+void
+pool_init (struct host *h)
+{
+  struct pool *p = &h->pool;
+
+  pthread_mutex_init (&p->lock, NULL);
+  cond_init (&p->work);
+  cond_init (&p->idle);
+  p->max = h->plugin.max_parallel ? h->plugin.max_parallel : 1;
+  if (p->max > THREADS_MAX)
+    p->max = THREADS_MAX;
+}
+
+static void
+push (struct gpub_call **list, struct gpub_call *c)
+{
+  while (*list)
+    list = &(*list)->next;
+  c->next = NULL;
+  *list = c;
+}
+
+static void
+drop (struct gpub_call **list, const struct gpub_call *c)
+{
+  while (*list != c)
+    list = &(*list)->next;
+  *list = c->next;
+}
+
+static struct gpub_call *
+lookup (struct gpub_call *list, uint32_t id)
+{
+  while (list && list->id != id)
+    list = list->next;
+  return list;
+}
+
+static struct gpub_call *
+take (struct pool *p)
+{
+  struct gpub_call *c;
+
+  p->waiting++;
+  while (!p->queue)
+    pthread_cond_wait (&p->work, &p->lock);
+  p->waiting--;
+  c = p->queue;
+  p->queue = c->next;
+  p->queued--;
+  push (&p->running, c);
+  return c;
+}
+
+static void
+set_worker (struct gpub_call *c, struct worker *w)
+{
+  pthread_mutex_lock (&c->lock);
+  c->worker = w;
+  pthread_mutex_unlock (&c->lock);
+}
+
+static void *
+work (void *arg)
+{
+  struct worker w = {.host = arg, .multi = curl_multi_init ()};
+  struct pool *p = &w.host->pool;
+
+  if (!w.multi)
+    abort ();
+  curl_multi_setopt (w.multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+  curl_multi_setopt (w.multi, CURLMOPT_MAXCONNECTS, 4L);
+  pthread_mutex_lock (&p->lock);
+  for (;;) {
+    struct gpub_call *c = take (p);
+
+    pthread_mutex_unlock (&p->lock);
+    set_worker (c, &w);
+    run_call (c);
+    pthread_mutex_lock (&p->lock);
+    drop (&p->running, c);
+    call_done (c); /* under the lock: nobody who looks it up can still hold it */
+    free (c);
+    p->active--;
+    pthread_cond_broadcast (&p->idle);
+  }
+  return NULL;
+}
+
+/* Threads are made as calls need them: an idle provider has none. */
+static bool
+have_thread (struct host *h)
+{
+  struct pool *p = &h->pool;
+  pthread_t thread;
+
+  if (p->waiting > p->queued || p->threads == p->max)
+    return true;
+  if (pthread_create (&thread, NULL, work, h) != 0)
+    return p->threads > 0;
+  pthread_detach (thread);
+  p->threads++;
+  return true;
+}
+
+static const char *
+enqueue (struct host *h, struct gpub_call *c)
+{
+  struct pool *p = &h->pool;
+  const char *why = NULL;
+
+  pthread_mutex_lock (&p->lock);
+  if (p->draining)
+    why = "the provider is shutting down";
+  else if (p->queued == QUEUE_MAX)
+    why = "too many calls are waiting for this provider";
+  else if (!have_thread (h))
+    why = "no thread for the call";
+  if (!why) {
+    push (&p->queue, c);
+    p->queued++;
+    p->active++;
+    pthread_cond_signal (&p->work);
+  }
+  pthread_mutex_unlock (&p->lock);
+  return why;
+}
+
+static int
+parse (struct gpub_call *c, const char *body, size_t len, struct err *e)
+{
+  AUTO_JSON json_t *j = json_parse (body, len, e);
+  int64_t ms;
+
+  if (!j)
+    return -1;
+  c->type = run_type (json_str (j, "call", ""));
+  if (!c->type)
+    return err_set (e, ERR_UNSUPPORTED, "no call is named '%.40s'", json_str (j, "call", ""));
+  ms = json_i64 (j, "deadline_ms", deadline_default_ms);
+  c->deadline_ms = clock_boot_ms () + (ms < deadline_most_ms ? ms : deadline_most_ms);
+  c->args = json_incref (json_object_get (j, "args"));
+  return 0;
+}
+
+void
+pool_call (struct host *h, uint32_t id, const char *body, size_t len)
+{
+  struct gpub_call *c = malloc (sizeof *c);
+  struct err e = ERR_INIT;
+  const char *why;
+
+  if (!c)
+    abort ();
+  call_init (c, h, id);
+  if (parse (c, body, len, &e) < 0) {
+    run_refuse (h, id, e.kind, e.text);
+  } else if ((why = enqueue (h, c))) {
+    run_refuse (h, id, ERR_UNAVAILABLE, why);
+  } else {
+    return;
+  }
+  call_done (c);
+  free (c);
+}
+
+static struct gpub_call *
+find (struct pool *p, uint32_t id)
+{
+  struct gpub_call *c = lookup (p->running, id);
+
+  return c ? c : lookup (p->queue, id);
+}
+
+void
+pool_cancel (struct host *h, uint32_t id)
+{
+  struct gpub_call *c;
+
+  pthread_mutex_lock (&h->pool.lock);
+  c = find (&h->pool, id);
+  if (c)
+    stop (c, STOP_NOW);
+  pthread_mutex_unlock (&h->pool.lock);
+}
+
+void
+pool_ack (struct host *h, uint32_t id)
+{
+  struct gpub_call *c;
+
+  pthread_mutex_lock (&h->pool.lock);
+  c = find (&h->pool, id);
+  if (c) {
+    pthread_mutex_lock (&c->lock);
+    c->acks++;
+    pthread_cond_broadcast (&c->wake);
+    pthread_mutex_unlock (&c->lock);
+  }
+  pthread_mutex_unlock (&h->pool.lock);
+}
+
+int
+pool_drain (struct host *h)
+{
+  struct pool *p = &h->pool;
+  int64_t latest = clock_boot_ms ();
+  struct timespec until;
+  int rc = 0;
+
+  pthread_mutex_lock (&p->lock);
+  p->draining = true;
+  for (struct gpub_call *c = p->queue; c; c = c->next)
+    stop (c, STOP_DRAIN);
+  for (struct gpub_call *c = p->running; c; c = c->next) {
+    stop (c, STOP_DRAIN);
+    latest = c->deadline_ms > latest ? c->deadline_ms : latest;
+  }
+  until = after_ms (latest - clock_boot_ms () + GRACE_MS);
+  while (p->active > 0 && rc != ETIMEDOUT)
+    rc = pthread_cond_timedwait (&p->idle, &p->lock, &until);
+  rc = p->active > 0 ? -1 : 0;
+  pthread_mutex_unlock (&p->lock);
+  return rc;
+}
