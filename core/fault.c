@@ -21,9 +21,9 @@ ask (void)
   char *end;
 
   fault.asked = true;
-  if (!colon || (size_t)(colon - s) >= sizeof fault.point)
+  if (!colon || (size_t) (colon - s) >= sizeof fault.point)
     return;
-  memcpy (fault.point, s, (size_t)(colon - s));
+  memcpy (fault.point, s, (size_t) (colon - s));
   fault.n = strtol (colon + 1, &end, 10);
   fault.after = *end == '+';
 }

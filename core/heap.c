@@ -29,7 +29,7 @@ up (struct heap *h, uint32_t place, uint32_t slot)
 static void
 down (struct heap *h, uint32_t place, uint32_t slot)
 {
-  uint32_t n = (uint32_t)h->order.n;
+  uint32_t n = (uint32_t) h->order.n;
 
   for (uint32_t kid; (kid = 2 * place + 1) < n; place = kid) {
     if (kid + 1 < n && earlier (h, h->order.at[kid + 1], h->order.at[kid]))
@@ -47,7 +47,7 @@ take_slot (struct heap *h)
   if (h->unused.n)
     return h->unused.at[--h->unused.n];
   vec_push (&h->slots);
-  return (uint32_t)h->slots.n - 1;
+  return (uint32_t) h->slots.n - 1;
 }
 
 uint64_t
@@ -56,10 +56,11 @@ heap_add (struct heap *h, int64_t at, void (*fn) (void *ctx), void *ctx)
   uint32_t slot = take_slot (h), generation = h->slots.at[slot].generation;
 
   h->slots.at[slot] = (struct timer){
-      .at = at, .seq = h->seq++, .generation = generation, .armed = true, .fn = fn, .ctx = ctx};
+    .at = at, .seq = h->seq++, .generation = generation, .armed = true, .fn = fn, .ctx = ctx
+  };
   vec_push (&h->order);
-  up (h, (uint32_t)h->order.n - 1, slot);
-  return (uint64_t)generation << 32 | (slot + 1);
+  up (h, (uint32_t) h->order.n - 1, slot);
+  return (uint64_t) generation << 32 | (slot + 1);
 }
 
 static void
@@ -82,10 +83,10 @@ remove_slot (struct heap *h, uint32_t slot)
 void
 heap_cancel (struct heap *h, uint64_t id)
 {
-  uint32_t slot = (uint32_t)id - 1;
+  uint32_t slot = (uint32_t) id - 1;
 
   if (id && slot < h->slots.n && h->slots.at[slot].armed &&
-      h->slots.at[slot].generation == (uint32_t)(id >> 32))
+      h->slots.at[slot].generation == (uint32_t) (id >> 32))
     remove_slot (h, slot);
 }
 

@@ -58,10 +58,16 @@ json_scan (const char *text, size_t len, int max_depth, size_t max_tokens, struc
 json_t *
 json_parse (const char *text, size_t len, struct err *e)
 {
+  return json_parse_max (text, len, JSON_MAX_TOKENS, e);
+}
+
+json_t *
+json_parse_max (const char *text, size_t len, size_t max_tokens, struct err *e)
+{
   json_error_t why;
   json_t *j;
 
-  if (json_scan (text, len, JSON_MAX_DEPTH, JSON_MAX_TOKENS, e) < 0)
+  if (json_scan (text, len, JSON_MAX_DEPTH, max_tokens, e) < 0)
     return NULL;
   j = json_loadb (text, len, JSON_REJECT_DUPLICATES, &why);
   if (!j) {

@@ -17,6 +17,8 @@ enum { JSON_MAX_DEPTH = 16, JSON_MAX_TOKENS = 4096 };
 int json_scan (const char *text, size_t len, int max_depth, size_t max_tokens, struct err *e);
 /* Scan with the limits above, then parse: an object, duplicate keys refused.  NULL on failure. */
 json_t *json_parse (const char *text, size_t len, struct err *e);
+/* The same for a frame that holds a whole batch. */
+json_t *json_parse_max (const char *text, size_t len, size_t max_tokens, struct err *e);
 /* Sorted and compact: what idempotency hashes.  Caller frees. */
 char *json_canonical (const json_t *j);
 

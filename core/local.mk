@@ -48,6 +48,13 @@ libcore_la_SOURCES  = \
 	%D%/fault.c %D%/fault.h \
 	%D%/heap.c %D%/heap.h \
 	%D%/loop.c %D%/loop.h \
+	%D%/strike.c %D%/strike.h \
+	%D%/supervise.c %D%/supervise.h %D%/supervise_int.h \
+	%D%/supervise_blame.c \
+	%D%/supervise_call.c \
+	%D%/supervise_child.c \
+	%D%/supervise_frame.c \
+	%D%/supervise_proc.c \
 	$(NULL)
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 libcore_la_LIBADD   = libbase.la
@@ -56,3 +63,11 @@ test_loop_t_SOURCES = tests/unit/loop.c
 test_loop_t_LDADD   = libcore.la
 check_PROGRAMS     += test_loop.t
 TESTS              += test_loop.t
+
+# A child that misbehaves as it is told, and the test that tells it.
+bad_child_SOURCES        = tests/unit/bad-child.c
+bad_child_LDADD          = libbase.la
+test_supervise_t_SOURCES = tests/unit/supervise.c
+test_supervise_t_LDADD   = libcore.la
+check_PROGRAMS          += bad-child test_supervise.t
+TESTS                   += test_supervise.t

@@ -50,7 +50,7 @@ timer_fd_fired (void *ctx, uint32_t events)
   struct loop *loop = ctx;
   uint64_t n;
 
-  (void)events;
+  (void) events;
   if (read (loop->timerfd, &n, sizeof n) == sizeof n)
     loop->armed = INT64_MAX;
 }
@@ -61,7 +61,7 @@ signal_came (void *ctx, uint32_t events)
   struct loop *loop = ctx;
   struct signalfd_siginfo si;
 
-  (void)events;
+  (void) events;
   while (read (loop->signalfd, &si, sizeof si) == sizeof si)
     if (si.ssi_signo <= MAX_SIGNO && loop->signals[si.ssi_signo].fn)
       loop->signals[si.ssi_signo].fn (loop->signals[si.ssi_signo].ctx);
@@ -115,16 +115,16 @@ loop_free (struct loop *loop)
 static int
 tell_epoll (struct loop *loop, int op, int fd, uint32_t events)
 {
-  struct epoll_event ev = {.events = events};
+  struct epoll_event ev = { .events = events };
 
-  ev.data.u64 = (uint64_t)loop->watches.at[fd].generation << 32 | (uint32_t)fd;
+  ev.data.u64 = (uint64_t) loop->watches.at[fd].generation << 32 | (uint32_t) fd;
   return epoll_ctl (loop->epoll, op, fd, &ev);
 }
 
 int
 loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void *ctx, struct err *e)
 {
-  while (loop->watches.n <= (size_t)fd)
+  while (loop->watches.n <= (size_t) fd)
     vec_push (&loop->watches);
   loop->watches.at[fd].generation++;
   if (tell_epoll (loop, EPOLL_CTL_ADD, fd, events) < 0)
@@ -137,7 +137,7 @@ loop_watch (struct loop *loop, int fd, uint32_t events, loop_fd_fn *fn, void *ct
 static bool
 watched (const struct loop *loop, int fd)
 {
-  return fd >= 0 && (size_t)fd < loop->watches.n && loop->watches.at[fd].fn;
+  return fd >= 0 && (size_t) fd < loop->watches.n && loop->watches.at[fd].fn;
 }
 
 void
@@ -188,14 +188,14 @@ loop_each (struct loop *loop, loop_each_fn *fn, void *ctx)
 {
   if (loop->nhooks == MAX_HOOKS)
     abort ();
-  loop->hooks[loop->nhooks++] = (struct hook){fn, ctx};
+  loop->hooks[loop->nhooks++] = (struct hook){ fn, ctx };
 }
 
 static void
 arm (struct loop *loop)
 {
   int64_t next = heap_next (&loop->timers);
-  struct itimerspec its = {0};
+  struct itimerspec its = { 0 };
 
   if (next == loop->armed)
     return;
@@ -211,7 +211,7 @@ static void
 run_fds (struct loop *loop, const struct epoll_event *events, int n)
 {
   for (int i = 0; i < n; i++) {
-    uint32_t fd = (uint32_t)events[i].data.u64, generation = (uint32_t)(events[i].data.u64 >> 32);
+    uint32_t fd = (uint32_t) events[i].data.u64, generation = (uint32_t) (events[i].data.u64 >> 32);
     struct watch w = loop->watches.at[fd];
 
     if (w.fn && w.generation == generation)
@@ -243,7 +243,7 @@ int
 loop_turn (struct loop *loop, int64_t max_ms, struct err *e)
 {
   struct epoll_event events[LOOP_EVENTS];
-  int n, wait = max_ms < 0 ? -1 : max_ms > INT32_MAX ? INT32_MAX : (int)max_ms;
+  int n, wait = max_ms < 0 ? -1 : max_ms > INT32_MAX ? INT32_MAX : (int) max_ms;
 
   arm (loop);
   n = epoll_wait (loop->epoll, events, LOOP_EVENTS, loop->more || loop->stop ? 0 : wait);

@@ -32,6 +32,9 @@ enum wire_kind {
 
 enum { WIRE_WANT_ACK = 1 };
 
+/* A batch of 64 elements with 500 tokens each: an offer with every member known has about 160. */
+enum { WIRE_ANSWER_TOKENS = 64 * 500 }; /* of an ITEM and a RESULT; other bodies: JSON_MAX_TOKENS */
+
 struct wire_frame {
   uint32_t call;
   uint16_t kind, flags;

@@ -15,7 +15,7 @@ static size_t ntrace;
 static void
 mark (void *ctx)
 {
-  trace[ntrace++] = *(const char *)ctx;
+  trace[ntrace++] = *(const char *) ctx;
 }
 
 static void
@@ -78,7 +78,7 @@ test_zero (void)
   clear ();
   loop_after (loop, 0, again, NULL);
   turns (3);
-  is_num ((int64_t)ntrace, 3, "a timer of 0 ms that adds itself runs once a turn");
+  is_num ((int64_t) ntrace, 3, "a timer of 0 ms that adds itself runs once a turn");
   for (int i = 0; i < 200; i++)
     many[i] = loop_after (loop, 100000 + i * 7 % 50, mark, "!");
   for (int i = 0; i < 200; i += 2)
@@ -99,7 +99,7 @@ steal (void *ctx, uint32_t events)
   struct pair *p = ctx;
   int other = p->seen++ ? -1 : 0;
 
-  (void)events;
+  (void) events;
   if (other < 0)
     p->stolen++;
   /* Both pipes are readable in this turn: the second must not be called after it is unwatched. */
@@ -110,8 +110,8 @@ steal (void *ctx, uint32_t events)
 static void
 not_mine (void *ctx, uint32_t events)
 {
-  (void)events;
-  ((struct pair *)ctx)->stolen++;
+  (void) events;
+  ((struct pair *) ctx)->stolen++;
 }
 
 static void
@@ -119,7 +119,7 @@ swap (void *ctx, uint32_t events)
 {
   struct pair *p = ctx;
 
-  (void)events;
+  (void) events;
   if (p->seen++)
     return;
   loop_unwatch (loop, p->a[0]);
@@ -131,7 +131,7 @@ swap (void *ctx, uint32_t events)
 static void
 two_ready (loop_fd_fn *fn, struct pair *p)
 {
-  *p = (struct pair){0};
+  *p = (struct pair){ 0 };
   if (pipe (p->a) < 0 || pipe (p->b) < 0 || write (p->a[1], "x", 1) != 1 ||
       write (p->b[1], "x", 1) != 1)
     return;
@@ -169,7 +169,7 @@ static int hook_calls, hook_more;
 static int
 hook (void *ctx)
 {
-  (void)ctx;
+  (void) ctx;
   hook_calls++;
   return hook_more-- > 0;
 }
