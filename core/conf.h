@@ -48,7 +48,8 @@ struct conf_client { /* a uid on ipc, or a CURVE key on tcp */
 };
 
 struct conf_broker {
-  char *name, *state_dir, *run_dir, *provider_dir, *libexec_dir;
+  char *name, *state_dir, *run_dir;
+  char *provider_dir;                  /* NULL: where they were installed */
   char *notify_command, *metrics_file; /* NULL: none */
   int log_level;                       /* syslog */
   uint32_t keep_days;

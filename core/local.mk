@@ -15,7 +15,13 @@ libbase_la_LIBADD   = $(JANSSON_LIBS)
 # Configuration, GPU names, offers and matching: pure, no sockets.
 noinst_LTLIBRARIES += libmatch.la
 libmatch_la_SOURCES = \
-	%D%/conf.h \
+	%D%/conf.c %D%/conf.h \
+	%D%/conf_bus.c \
+	%D%/conf_cluster.c \
+	%D%/conf_parts.c \
+	%D%/conf_provider.c \
+	%D%/conf_read.c %D%/conf_read.h \
+	%D%/conf_secret.c \
 	%D%/filter.h \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_table.c %D%/gpu_table.h \
@@ -24,7 +30,7 @@ libmatch_la_SOURCES = \
 	%D%/offers.h \
 	$(NULL)
 nodist_libmatch_la_SOURCES = %D%/gpus.c
-libmatch_la_LIBADD  = libbase.la $(LIBCONFIG_LIBS) $(JANSSON_LIBS)
+libmatch_la_LIBADD  = libbase.la $(LIBCONFIG_LIBS) $(JANSSON_LIBS) -lm
 
 %D%/gpus.c: %D%/gpus.conf
 	$(AM_V_GEN)mkdir -p %D% && { echo '#include "core/gpu_table.h"'; echo 'const char gpus_conf[] ='; \
@@ -33,8 +39,10 @@ BUILT_SOURCES += %D%/gpus.c
 CLEANFILES    += %D%/gpus.c
 EXTRA_DIST    += %D%/gpus.conf
 
-check_PROGRAMS += test_gpu.t
-TESTS          += test_gpu.t
+check_PROGRAMS += test_conf.t test_gpu.t
+TESTS          += test_conf.t test_gpu.t
+test_conf_t_SOURCES   = tests/unit/conf.c
+test_conf_t_LDADD     = libmatch.la
 test_gpu_t_SOURCES    = tests/unit/gpu.c
 test_gpu_t_LDADD      = libmatch.la
 
