@@ -65,11 +65,11 @@ serve (struct bus *b, enum bus_socket which, const char *const *endpoints, size_
   if (open_socket (b, which, e) < 0)
     return -1;
   for (size_t i = 0; i < n; i++) {
-    int lock;
+    struct ipc_place place;
 
-    if (ipc_bind (b->sock[which], endpoints[i], &lock, e) < 0)
+    if (ipc_bind (b->sock[which], endpoints[i], &place, e) < 0)
       return -1;
-    *vec_push (&b->locks) = lock;
+    *vec_push (&b->places) = place;
     if (selftest (b, which, endpoints[i], e) < 0)
       return -1;
   }
@@ -125,9 +125,9 @@ bus_free (struct bus *b)
     zmq_ctx_term (b->ctx);
   sessions_done (&b->sessions);
   principals_done (&b->who);
-  for (size_t i = 0; i < b->locks.n; i++)
-    close (b->locks.at[i]);
-  vec_free (&b->locks);
+  for (size_t i = 0; i < b->places.n; i++)
+    ipc_release (&b->places.at[i]);
+  vec_free (&b->places);
   if (b->wake >= 0)
     close (b->wake);
   free (b);
@@ -153,7 +153,7 @@ static void
 on_disconnect (struct bus *b, int fd)
 {
   for (size_t i = 0; i < b->sessions.n; i++)
-    if (b->sessions.at[i]->who && b->sessions.at[i]->fd == fd)
+    if (b->sessions.at[i]->who && b->sessions.at[i]->fd == fd && fd >= 0)
       reply_gone (b, b->sessions.at[i]);
 }
 
@@ -210,6 +210,9 @@ bus_pump (struct bus *b)
   int more;
 
   sleep_again (b);
+  if (b->sweep)
+    principals_sweep (&b->who);
+  b->sweep = 0;
   b->pumping = 1;
   more = turn (b);
   b->pumping = 0;
@@ -243,5 +246,5 @@ bus_reload_uids (struct bus *b, const struct bus_uid *uids, size_t n)
   for (size_t i = 0; i < b->sessions.n; i++)
     if (b->sessions.at[i]->who && !b->sessions.at[i]->who->listed)
       session_close (&b->sessions, b->sessions.at[i]);
-  principals_sweep (&b->who);
+  b->sweep = 1; /* not now: the request that led here may be from one of them */
 }

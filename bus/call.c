@@ -1,4 +1,8 @@
-/* call.c - gpubc_call: one request to its end, across lost replies and restarts of the broker */
+/* call.c - gpubc_call: one request to its end, across lost replies and restarts of the broker
+ *
+ * Reads are simply asked again; a mutation with a key may be too, since the broker does it once and
+ * answers with the same operation.
+ */
 #include "config.h"
 
 #include <string.h>

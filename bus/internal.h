@@ -3,6 +3,7 @@
 #define GPUB_BUS_INTERNAL_H
 
 #include "bus/bus.h"
+#include "bus/ipc.h"
 #include "bus/session.h"
 #include "bus/zap.h"
 
@@ -14,7 +15,8 @@ struct bus {
   int wake; /* eventfd, readable while input is known to wait: ZMQ_FD alone would lose that */
   int woken;
   int pumping; /* bus_pump itself looks again, no need to wake */
-  VEC (int) locks;
+  VEC (struct ipc_place) places;
+  int sweep; /* principals that are not listed any more can go */
   struct zap zap;
   struct principals who;
   struct sessions sessions;

@@ -91,7 +91,7 @@ give_to_group (const char *path)
 }
 
 int
-ipc_bind (void *sock, const char *endpoint, int *lock, struct err *e)
+ipc_bind (void *sock, const char *endpoint, struct ipc_place *place, struct err *e)
 {
   const char *path = ipc_path (endpoint, e);
   AUTO_CLOSE int fd = -1;
@@ -106,6 +106,15 @@ ipc_bind (void *sock, const char *endpoint, int *lock, struct err *e)
   if (rc < 0)
     return err_set (e, ERR_INVALID, "bind %s: %s", endpoint, zmq_strerror (errno));
   give_to_group (path);
-  *lock = keep_open (&fd);
+  strcpy (place->path, path);
+  place->lock = keep_open (&fd);
   return 0;
+}
+
+/* The lock file stays: who removes a lock file lets two owners in. */
+void
+ipc_release (struct ipc_place *place)
+{
+  unlink (place->path);
+  close (place->lock);
 }

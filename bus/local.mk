@@ -26,9 +26,34 @@ libgpubroker_la_SOURCES = \
 	%D%/call.c \
 	%D%/client.c %D%/client.h \
 	%D%/link.c %D%/link.h \
+	%D%/receive.c \
 	%D%/subscribe.c \
 	$(NULL)
 libgpubroker_la_LIBADD  = libgpub1.la
 libgpubroker_la_LDFLAGS = -version-info 0:0:0 -no-undefined -export-symbols-regex '^gpubc_'
 gpubinclude_HEADERS    += %D%/gpubroker/client.h
 pkgconfig_DATA         += %D%/gpubroker-client.pc
+
+bus_tests               = \
+	test_bus_proto.t \
+	test_bus_requests.t \
+	test_bus_sessions.t \
+	test_bus_access.t \
+	test_bus_events.t \
+	test_bus_client.t \
+	$(NULL)
+check_PROGRAMS         += $(bus_tests)
+TESTS                  += $(bus_tests)
+EXTRA_DIST             += tests/unit/bus_fixture.h
+test_bus_proto_t_SOURCES = tests/unit/bus_proto.c
+test_bus_proto_t_LDADD   = libbus.la
+test_bus_requests_t_SOURCES = tests/unit/bus_requests.c
+test_bus_requests_t_LDADD   = libbus.la
+test_bus_sessions_t_SOURCES = tests/unit/bus_sessions.c
+test_bus_sessions_t_LDADD   = libbus.la
+test_bus_access_t_SOURCES = tests/unit/bus_access.c
+test_bus_access_t_LDADD   = libbus.la
+test_bus_events_t_SOURCES = tests/unit/bus_events.c
+test_bus_events_t_LDADD   = libbus.la
+test_bus_client_t_SOURCES = tests/unit/bus_client.c
+test_bus_client_t_LDADD   = libgpubroker.la libbus.la
