@@ -56,6 +56,7 @@ libcore_la_SOURCES  = \
 	%D%/fault.c %D%/fault.h \
 	%D%/heap.c %D%/heap.h \
 	%D%/loop.c %D%/loop.h \
+	%D%/sshkey.c %D%/sshkey.h \
 	%D%/strike.c %D%/strike.h \
 	%D%/supervise.c %D%/supervise.h %D%/supervise_int.h \
 	%D%/supervise_blame.c \
@@ -65,7 +66,7 @@ libcore_la_SOURCES  = \
 	%D%/supervise_proc.c \
 	$(NULL)
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
-libcore_la_LIBADD   = libbase.la
+libcore_la_LIBADD   = libbase.la $(CRYPTO_LIBS)
 
 test_loop_t_SOURCES = tests/unit/loop.c
 test_loop_t_LDADD   = libcore.la
@@ -79,3 +80,8 @@ test_supervise_t_SOURCES = tests/unit/supervise.c
 test_supervise_t_LDADD   = libcore.la
 check_PROGRAMS          += bad-child test_supervise.t
 TESTS                   += test_supervise.t
+
+test_sshkey_t_SOURCES = tests/unit/sshkey.c
+test_sshkey_t_LDADD   = libcore.la
+check_PROGRAMS       += test_sshkey.t
+TESTS                += test_sshkey.t
