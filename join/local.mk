@@ -2,7 +2,6 @@
 pkglibexec_PROGRAMS += gpubroker-runner
 gpubroker_runner_SOURCES = \
 	%D%/main.c %D%/runner.h \
-	%D%/kube.c \
 	%D%/ssh.c \
 	%D%/ssh_call.c %D%/ssh_call.h \
 	%D%/ssh_dial.c %D%/ssh_dial.h \
@@ -10,7 +9,7 @@ gpubroker_runner_SOURCES = \
 	%D%/ssh_script.c %D%/ssh_script.h \
 	%D%/ssh_session.c %D%/ssh_session.h \
 	$(NULL)
-gpubroker_runner_LDADD = libbase.la $(SSH2_LIBS) $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
+gpubroker_runner_LDADD = libkube.la libbase.la $(SSH2_LIBS) $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
 
 # The shell that runs on machines is part of the program.
 node_shell = \
@@ -35,6 +34,35 @@ EXTRA_DIST += \
 	tests/nodes/nvidia-smi \
 	tests/system/runner_client.py \
 	$(NULL)
+
+# The kube role is a library of its own, so that unit tests reach its parts.
+noinst_LTLIBRARIES += libkube.la
+libkube_la_SOURCES  = \
+	%D%/kube.c %D%/kube.h \
+	%D%/kube_api.c %D%/kube_api.h \
+	%D%/kube_config.c %D%/kube_config.h \
+	%D%/kube_json.c \
+	%D%/kube_lint.c \
+	%D%/kube_manifests.c \
+	%D%/kube_mint.c \
+	%D%/kube_node.c %D%/kube_node.h \
+	%D%/kube_pem.c \
+	%D%/kube_plane.c %D%/kube_plane.h \
+	%D%/kube_serve.c \
+	%D%/kube_text.c %D%/kube_text.h \
+	%D%/kube_token.c %D%/kube_token.h \
+	%D%/kube_verify.c \
+	%D%/kube_yaml.c \
+	$(NULL)
+libkube_la_LIBADD   = $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(ZLIB_LIBS)
+
+# What is applied to clusters is part of the program, as one C string a file.
+BUILT_SOURCES += %D%/nvidia-device-plugin.yaml.h
+CLEANFILES    += %D%/nvidia-device-plugin.yaml.h
+EXTRA_DIST    += %D%/manifests/nvidia-device-plugin.yaml
+%D%/nvidia-device-plugin.yaml.h: %D%/manifests/nvidia-device-plugin.yaml
+	$(AM_V_GEN)$(MKDIR_P) %D% && sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' \
+	  $(srcdir)/%D%/manifests/nvidia-device-plugin.yaml > $@.tmp && mv $@.tmp $@
 
 # Clusters for tests: a real kube-apiserver where Go can build one, a double elsewhere, and the operator's stand-in.
 EXTRA_DIST += \
