@@ -36,3 +36,9 @@ gpubroker_cli_SOURCES   = \
 	%D%/watch.c \
 	$(NULL)
 gpubroker_cli_LDADD     = libcliargs.la libgpubroker.la libbase.la
+
+test_cli_t_SOURCES      = tests/unit/cli.c
+test_cli_t_LDADD        = libcliargs.la
+check_PROGRAMS         += test_cli.t
+TESTS                  += test_cli.t tests/system/cli.py tests/system/manpage.py
+EXTRA_DIST             += tests/system/cli.py tests/system/fakebroker.py tests/system/manpage.py

@@ -146,7 +146,8 @@ const struct option options[] = {
     "only what was spent after this" },
   { "--host", "USER@ADDRESS[:PORT]", set_string, TO_CLI, false, "host", IN (JOIN),
     "not in this version: use a static provider" },
-  { "--identity", "FILE", set_string, TO_CLI, false, "identity", IN (JOIN), "not in this version" },
+  { "--identity", "FILE", set_string, TO_CLI, false, "identity", IN (JOIN) | IN (SSH),
+    "log in with this key and no other" },
 };
 
 const size_t noptions = sizeof options / sizeof options[0];

@@ -20,7 +20,6 @@ enum { PATH_ROOM = 256 };
 struct login {
   const char *host, *user, *hostkey;
   int64_t port;
-  char lease[64];
 };
 
 static bool
@@ -103,40 +102,36 @@ write_known_hosts (const struct login *l, const char *lease, char path[PATH_ROOM
   return 0;
 }
 
+/* A shared connection of another machine that had this address must not be taken for this one's. */
 static void
-run_client (const struct login *l, const char *lease, const char *known_hosts, char **command)
+run_client (const struct login *l, const char *lease, const char *known_hosts, const char *identity,
+            char **command)
 {
   char hosts[PATH_ROOM + 32], alias[128], port[16];
-  const char *fixed[] = {
-    "ssh",
-    "-o",
-    hosts,
-    "-o",
-    "GlobalKnownHostsFile=/dev/null",
-    "-o",
-    alias,
-    "-o",
-    "StrictHostKeyChecking=yes",
-    "-o",
-    "CheckHostIP=no",
-    "-o",
-    "UpdateHostKeys=no",
-    "-o",
-    "ForwardAgent=no",
-    "-p",
-    port,
-    "-l",
-    l->user,
-    "--",
-    l->host,
-  };
+  const char *settings[] = { hosts,
+                             alias,
+                             "GlobalKnownHostsFile=/dev/null",
+                             "StrictHostKeyChecking=yes",
+                             "CheckHostIP=no",
+                             "UpdateHostKeys=no",
+                             "ForwardAgent=no",
+                             "ControlPath=none" };
+  const char *own[] = { "-o", "IdentitiesOnly=yes", "-i", identity };
+  const char *where[] = { "-p", port, "-l", l->user, "--", l->host };
   VEC (const char *) argv = VEC_EMPTY;
 
   snprintf (hosts, sizeof hosts, "UserKnownHostsFile=\"%s\"", known_hosts);
   snprintf (alias, sizeof alias, "HostKeyAlias=gpubroker-%s", lease);
   snprintf (port, sizeof port, "%lld", (long long) l->port);
-  for (size_t i = 0; i < N_ELEMENTS (fixed); i++)
-    *vec_push (&argv) = fixed[i];
+  *vec_push (&argv) = "ssh";
+  for (size_t i = 0; i < N_ELEMENTS (settings); i++) {
+    *vec_push (&argv) = "-o";
+    *vec_push (&argv) = settings[i];
+  }
+  for (size_t i = 0; identity && i < N_ELEMENTS (own); i++)
+    *vec_push (&argv) = own[i];
+  for (size_t i = 0; i < N_ELEMENTS (where); i++)
+    *vec_push (&argv) = where[i];
   for (; command && *command; command++)
     *vec_push (&argv) = *command;
   *vec_push (&argv) = NULL;
@@ -166,6 +161,7 @@ run_ssh (struct cli *c)
   if (write_known_hosts (&l, lease, known_hosts, &e) < 0)
     return out_fail (c, "failed", NULL, "%s", e.text);
   cli_disconnect (c);
-  run_client (&l, lease, known_hosts, c->args.rest);
+  run_client (&l, lease, known_hosts, json_str (c->args.to[TO_CLI], "identity", NULL),
+              c->args.rest);
   return out_fail (c, "failed", "install the OpenSSH client", "ssh: %s", strerror (errno));
 }

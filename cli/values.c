@@ -115,8 +115,8 @@ int
 parse_duration (const char *s, int64_t *ms, struct err *e)
 {
   static const struct unit units[] = {
-    { "d", DAY_MS }, { "h", 3600 * SECOND_MS }, { "m", 60 * SECOND_MS }, { "s", SECOND_MS },
-    { "ms", 1 },
+    { "w", 7 * DAY_MS },     { "d", DAY_MS },    { "h", 3600 * SECOND_MS },
+    { "m", 60 * SECOND_MS }, { "s", SECOND_MS }, { "ms", 1 },
   };
   const struct unit *last = units + N_ELEMENTS (units), *u = NULL;
   const char *p = s;

@@ -12,3 +12,22 @@ EXTRA_DIST  += %D%/schema/examples %D%/children.md %D%/protocol.md
 
 TESTS       += tests/system/schema.py
 EXTRA_DIST  += tests/system/schema.py tests/system/schemas.py
+
+# Manual pages are POD, here and beside the plugins: man_MANS += NAME.7 makes one of NAME.pod.
+# Without pod2man none is built or installed.
+EXTRA_DIST  += %D%/gpubroker-cli.pod %D%/gpubroker.conf.pod %D%/gpubrokerd.pod
+if HAVE_POD2MAN
+man_MANS    += %D%/gpubroker-cli.1 %D%/gpubroker.conf.5 %D%/gpubrokerd.8
+endif
+CLEANFILES  += $(man_MANS)
+
+SUFFIXES     = .pod .1 .5 .7 .8
+POD_TO_MAN   = $(MKDIR_P) $(@D) && $(POD2MAN) --utf8 --center=gpubroker --release='$(PACKAGE_STRING)'
+.pod.1:
+	$(AM_V_GEN)$(POD_TO_MAN) --section=1 $< $@
+.pod.5:
+	$(AM_V_GEN)$(POD_TO_MAN) --section=5 $< $@
+.pod.7:
+	$(AM_V_GEN)$(POD_TO_MAN) --section=7 $< $@
+.pod.8:
+	$(AM_V_GEN)$(POD_TO_MAN) --section=8 $< $@
