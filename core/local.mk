@@ -22,12 +22,15 @@ libmatch_la_SOURCES = \
 	%D%/conf_provider.c \
 	%D%/conf_read.c %D%/conf_read.h \
 	%D%/conf_secret.c \
-	%D%/filter.h \
+	%D%/filter.c %D%/filter.h \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_table.c %D%/gpu_table.h \
 	%D%/match.h \
 	%D%/memory.c %D%/memory.h \
-	%D%/offers.h \
+	%D%/offers.c %D%/offers.h %D%/offers_int.h \
+	%D%/offers_atoms.c \
+	%D%/offers_list.c \
+	%D%/offers_print.c \
 	$(NULL)
 nodist_libmatch_la_SOURCES = %D%/gpus.c
 libmatch_la_LIBADD  = libbase.la $(LIBCONFIG_LIBS) $(JANSSON_LIBS) -lm

@@ -19,30 +19,23 @@
 
 #define OFFER_NO_PRICE UINT64_MAX
 
-enum offer_flag {
-  OFFER_GPUS = 1, /* gpus is known */
-  OFFER_VCPUS = 2,
-  OFFER_RAM = 4,
-  OFFER_DISK = 8,
-  OFFER_K8S = 16,       /* hosts Kubernetes; a provider's own caps are merged in */
-  OFFER_DISK_FREE = 32, /* the disk's price is in the machine's */
-};
+enum offer_arch { ARCH_UNKNOWN, ARCH_X86_64, ARCH_AARCH64 };
 
-/* Numbers of GPUB_KIND_*, GPUB_MARKET_* and GPUB_AVAIL_* in gpubroker/provider.h. */
+/* Numbers of GPUB_KIND_*, GPUB_MARKET_* and GPUB_AVAIL_* in gpubroker/provider.h.  A count of 0 is
+ * "not known", except for gpus: there it is a machine without GPU. */
 struct offer {
-  uint64_t price_udollar;      /* machine + public address; OFFER_NO_PRICE */
-  uint64_t key;                /* memory_key() of cloud, region, type, market */
+  uint64_t price_udollar; /* machine + public address; OFFER_NO_PRICE */
+  uint64_t key;           /* memory_key() of cloud, region, type, market */
+  uint32_t seen_s;        /* when the provider said so, seconds since 1970; 0: listed no longer */
   uint32_t disk_price_udollar; /* per GiB beyond disk_gib; UINT32_MAX: not known */
-  uint32_t seen_s;             /* when the provider said so, seconds since 1970 */
-  uint32_t vram_mib;           /* of one (fractional) GPU; 0: not known */
-  uint32_t ram_gib, vcpus, disk_gib, disk_max_gib;
+  uint32_t vram_mib;           /* of one (fractional) GPU */
+  uint32_t ram_gib, disk_gib, disk_max_gib;
   uint32_t driver; /* driver_number() */
   struct gpu gpu;
-  uint16_t gpus;
+  uint16_t vcpus;
   uint16_t region, country, cloud, fabric, interconnect; /* atoms; 0: not known */
-  uint8_t arch;                                          /* 1 x86_64, 2 aarch64, 0 not known */
-  uint8_t kind : 2, market : 1, availability : 2;
-  uint8_t flags; /* enum offer_flag */
+  uint8_t gpus;
+  uint8_t kind : 2, market : 1, availability : 2, arch : 2, kubernetes : 1;
 };
 
 struct offer_text {
@@ -53,7 +46,9 @@ struct offer_text {
   uint32_t json_len;
   uint32_t caps; /* GPUB_CAP_*, the offer's own; 0 and !caps_known: the provider's hold */
   bool caps_known;
-  uint32_t boot_max_ms; /* 0: not known */
+  uint64_t price_ip_udollar; /* in hot->price_udollar */
+  uint32_t stock;            /* UINT32_MAX: not known */
+  uint32_t boot_max_ms;      /* 0: not known */
 };
 
 /* One offer as everybody hands it around. */
