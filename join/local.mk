@@ -30,6 +30,7 @@ EXTRA_DIST    += $(node_shell) %D%/node/embed.awk
 
 # Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.
 EXTRA_DIST += \
+	tests/nodes/k0s \
 	tests/nodes/node.py \
 	tests/nodes/nvidia-smi \
 	tests/system/runner_client.py \

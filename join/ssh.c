@@ -65,7 +65,7 @@ static void
 on_secret (const struct wire_frame *f)
 {
   const char *name, *bytes;
-  struct secret s = {.call = f->call};
+  struct secret s = { .call = f->call };
   size_t len;
 
   if (wire_secret (f, &name, &bytes, &len) < 0 || r.tokens.n >= SECRETS_MAX)
@@ -106,7 +106,7 @@ on_config (void)
 static struct secret
 take_token (uint32_t call)
 {
-  struct secret none = {0};
+  struct secret none = { 0 };
 
   for (size_t i = 0; i < r.tokens.n; i++)
     if (r.tokens.at[i].call == call) {
@@ -188,7 +188,7 @@ forward_stdio (void)
       continue;
     text[n] = '\0';
     for (char *p = text; *p; p++)
-      if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
+      if ((unsigned char) *p < ' ' || (unsigned char) *p > '~')
         *p = ' ';
     redact (text);
     send_json (
@@ -211,7 +211,7 @@ sessions (void)
 static void
 step_calls (void)
 {
-  struct call_world w = {.multi = r.multi, .key = r.key, .key_len = r.key_len, .out = &r.out};
+  struct call_world w = { .multi = r.multi, .key = r.key, .key_len = r.key_len, .out = &r.out };
   size_t i = 0;
 
   while (i < r.calls.n) {
@@ -237,14 +237,14 @@ time_left (void)
   for (size_t i = 0; i < r.calls.n; i++)
     if ((call_has_session (r.calls.at[i]) || !full) && call_due (r.calls.at[i]) < due)
       due = call_due (r.calls.at[i]);
-  return due <= now ? 0 : (int)(due - now) + 1;
+  return due <= now ? 0 : (int) (due - now) + 1;
 }
 
 static void
 wait_for_something (void)
 {
-  struct curl_waitfd fds[SESSIONS_MAX + 2] = {{.fd = WIRE_FD, .events = CURL_WAIT_POLLIN},
-                                              {.fd = r.stdio, .events = CURL_WAIT_POLLIN}};
+  struct curl_waitfd fds[SESSIONS_MAX + 2] = { { .fd = WIRE_FD, .events = CURL_WAIT_POLLIN },
+                                               { .fd = r.stdio, .events = CURL_WAIT_POLLIN } };
   unsigned n = 2;
   int running;
 

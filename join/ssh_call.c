@@ -52,10 +52,10 @@ struct call {
 };
 
 static const struct json_member target_members[] = {
-    {"host", JSON_STRING, true},
-    {"port", JSON_INTEGER, false},
-    {"users", JSON_ARRAY, true},
-    {"hostkey", JSON_STRING, false},
+  { "host", JSON_STRING, true },
+  { "port", JSON_INTEGER, false },
+  { "users", JSON_ARRAY, true },
+  { "hostkey", JSON_STRING, false },
 };
 
 /* A user name goes to sshd alone, yet nothing odd ever belongs in one. */
@@ -78,7 +78,7 @@ read_target (struct call *c, const json_t *target, struct err *e)
   if (json_check (target, target_members, N_ELEMENTS (target_members), e) < 0)
     return err_add (e, "target");
   c->host = json_str (target, "host", "");
-  c->port = (int)json_i64 (target, "port", 22);
+  c->port = (int) json_i64 (target, "port", 22);
   json_array_foreach (json_object_get (target, "users"), i, user)
   {
     if (!is_user (json_string_value (user)))
@@ -104,8 +104,9 @@ read_run (struct call *c, json_t *args, const char *token, size_t token_len, str
     json_object_set_new (args, "params", params);
   }
   json_object_del (params, "NOW_MS"); /* set when it is sent, and no part of what names a run */
-  c->run =
-      (struct script_run){.script = json_str (args, "script", ""), .params = params, .hash = hash};
+  c->run = (struct script_run){ .script = json_str (args, "script", ""),
+                                .params = params,
+                                .hash = hash };
   if (!*hash) {
     script_hash (c->run.script, params, c->hash);
     c->run.hash = c->hash;
@@ -249,7 +250,7 @@ on_progress (struct call *c, char *value)
     return;
   redact (w[3]);
   item = json_pack ("{s:{s:s, s:s, s:s, s:I}}", "progress", "step", w[0], "state", w[1], "text",
-                    w[3], "ms", (json_int_t)strtoll (w[2], NULL, 10));
+                    w[3], "ms", (json_int_t) strtoll (w[2], NULL, 10));
   if (item)
     wire_put_json (c->world->out, WIRE_ITEM, c->id, 0, item, NULL);
 }
@@ -329,22 +330,22 @@ begin_round (struct call *c, struct err *e)
   script_nonce (c->nonce);
   c->command = script_command (c->nonce);
   c->input = next_input (c);
-  c->output = (struct output){.on = on_line, .arg = c};
+  c->output = (struct output){ .on = on_line, .arg = c };
   c->greeted = c->finished = c->lost = false;
   c->more = -1;
   spec = (struct session_spec){
-      .host = c->host,
-      .user = c->users[c->user],
-      .command = c->command,
-      .port = c->port,
-      .hostkey = c->hostkey,
-      .key = c->world->key,
-      .key_len = c->world->key_len,
-      .input = c->input,
-      .input_len = strlen (c->input),
-      .command_ms = c->is_run ? ROUND_MS : PROBE_MS,
-      .output = on_output,
-      .arg = c,
+    .host = c->host,
+    .user = c->users[c->user],
+    .command = c->command,
+    .port = c->port,
+    .hostkey = c->hostkey,
+    .key = c->world->key,
+    .key_len = c->world->key_len,
+    .input = c->input,
+    .input_len = strlen (c->input),
+    .command_ms = c->is_run ? ROUND_MS : PROBE_MS,
+    .output = on_output,
+    .arg = c,
   };
   c->session = session_new (c->world->multi, &spec, e);
   return c->session ? 0 : -1;
@@ -383,7 +384,7 @@ succeed (struct call *c)
   static const struct err none = ERR_INIT;
   json_t *value =
       json_pack ("{s:s, s:s, s:O, s:I}", "hostkey", c->hostkey, "user", c->users[c->user], "facts",
-                 c->facts, "ms", (json_int_t)(clock_boot_ms () - c->began));
+                 c->facts, "ms", (json_int_t) (clock_boot_ms () - c->began));
 
   if (c->is_run) {
     json_object_update (value, c->end);

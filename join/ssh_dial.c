@@ -53,7 +53,7 @@ dial_new (CURLM *multi, const char *host, int port, int timeout_ms, struct err *
   curl_easy_setopt (d->easy, CURLOPT_CONNECT_ONLY, 1L);
   curl_easy_setopt (d->easy, CURLOPT_PROXY, "");
   curl_easy_setopt (d->easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt (d->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
+  curl_easy_setopt (d->easy, CURLOPT_CONNECTTIMEOUT_MS, (long) timeout_ms);
   curl_easy_setopt (d->easy, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt (d->easy, CURLOPT_PRIVATE, d);
   curl_multi_add_handle (multi, d->easy);
@@ -81,7 +81,7 @@ dial_collect (CURLM *multi)
 
     if (m->msg != CURLMSG_DONE)
       continue;
-    curl_easy_getinfo (m->easy_handle, CURLINFO_PRIVATE, (char **)&d);
+    curl_easy_getinfo (m->easy_handle, CURLINFO_PRIVATE, (char **) &d);
     d->finished = true;
     d->code = m->data.result;
   }
@@ -105,7 +105,7 @@ failed (struct dial *d, struct err *e)
     return err_code (e, ERR_UNAVAILABLE, "ssh-timeout", "no answer to a connection in %d ms",
                      d->timeout_ms);
   return err_code (e, ERR_UNAVAILABLE, "ssh-refused", "%s",
-                   sys ? strerror ((int)sys) : curl_easy_strerror (d->code));
+                   sys ? strerror ((int) sys) : curl_easy_strerror (d->code));
 }
 
 int

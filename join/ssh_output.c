@@ -32,7 +32,7 @@ sequence (const unsigned char *p)
 void
 clean_text (char *text)
 {
-  for (unsigned char *p = (unsigned char *)text; *p;) {
+  for (unsigned char *p = (unsigned char *) text; *p;) {
     size_t n = sequence (p);
 
     if (n == 0 || (n == 1 && (*p < ' ' || *p == 0x7f))) {
@@ -58,7 +58,7 @@ finish_line (struct output *o)
   if (o->n && o->line[o->n - 1] == '\r')
     o->line[--o->n] = '\0';
   equals = strchr (o->line, '=');
-  if (equals && is_key (o->line, (size_t)(equals - o->line))) {
+  if (equals && is_key (o->line, (size_t) (equals - o->line))) {
     *equals = '\0';
     clean_text (equals + 1);
     o->on (o->arg, o->line, equals + 1);
@@ -82,57 +82,58 @@ output_feed (struct output *o, const char *bytes, size_t n)
 }
 
 static const char *const known[] = {
-    "marker",
-    "marker_code",
-    "marker_step",
-    "marker_hash",
-    "lock",
-    "boot_id",
-    "cloud_init",
-    "unit",
-    "gpu_pci",
-    "gpu_smi",
-    "runtime",
-    "dropin",
-    "kubeconf",
-    "node_name",
-    "k0s_version",
-    "arch",
-    "now",
-    "pending_reboot",
-    "containerd_version",
-    "user",
-    "uid",
-    "sudo",
-    "os",
-    "os_version",
-    "os_name",
-    "kernel",
-    "disk_gib",
-    "disk_free_gib",
-    "mem_mib",
-    "vcpus",
-    "hostname",
-    "machine_id",
-    "virt",
-    "init",
-    "addresses",
-    "mtu",
-    "default_v4",
-    "default_v6",
-    "swap",
-    "cgroup",
-    "driver",
-    "reboot_done",
-    "clock_skew_ms",
-    "restarts",
-    "warning",
-    "changed",
-    "api_status",
-    "data_free_gib",
-    "fabric",
-    "firewall",
-    "token_state",
+  "marker",
+  "marker_code",
+  "marker_step",
+  "marker_hash",
+  "lock",
+  "boot_id",
+  "cloud_init",
+  "unit",
+  "gpu_pci",
+  "gpu_smi",
+  "runtime",
+  "dropin",
+  "kubeconf",
+  "node_name",
+  "k0s_version",
+  "arch",
+  "now",
+  "pending_reboot",
+  "containerd_version",
+  "user",
+  "uid",
+  "sudo",
+  "os",
+  "os_version",
+  "os_name",
+  "kernel",
+  "disk_gib",
+  "disk_free_gib",
+  "mem_mib",
+  "vcpus",
+  "hostname",
+  "machine_id",
+  "virt",
+  "init",
+  "addresses",
+  "mtu",
+  "default_v4",
+  "default_v6",
+  "swap",
+  "cgroup",
+  "driver",
+  "reboot_done",
+  "clock_skew_ms",
+  "restarts",
+  "warning",
+  "changed",
+  "api_status",
+  "data_free_gib",
+  "fabric",
+  "gpu_names",
+  "gpu_mem_mib",
+
 };
 
 json_t *
@@ -145,7 +146,7 @@ facts_new (void)
 static bool
 add_gpu (json_t *gpus, const char *value)
 {
-  static const char *const names[] = {"index", "uuid", "name", "memory_mib", "driver"};
+  static const char *const names[] = { "index", "uuid", "name", "memory_mib", "driver" };
   json_t *gpu;
 
   if (json_array_size (gpus) >= MAX_GPUS)

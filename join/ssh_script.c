@@ -109,19 +109,19 @@ void
 script_hash (const char *script, const json_t *params, char hash[65])
 {
   AUTO_FREE char *canonical = json_dumps (params, JSON_SORT_KEYS | JSON_COMPACT);
-  const char *parts[] = {script, "\n", node_script ("common"), node_script (script), canonical};
   unsigned char sum[EVP_MAX_MD_SIZE];
   unsigned n = 0;
   EVP_MD_CTX *c = EVP_MD_CTX_new ();
 
   EVP_DigestInit_ex (c, EVP_sha256 (), NULL);
-  for (size_t i = 0; i < N_ELEMENTS (parts); i++)
-    if (parts[i])
-      EVP_DigestUpdate (c, parts[i], strlen (parts[i]));
+  EVP_DigestUpdate (c, script, strlen (script) + 1);
+  for (const struct node_script *s = node_scripts; s->name; s++)
+    EVP_DigestUpdate (c, s->text, strlen (s->text) + 1);
+  EVP_DigestUpdate (c, canonical, strlen (canonical));
   EVP_DigestFinal_ex (c, sum, &n);
   EVP_MD_CTX_free (c);
   for (unsigned i = 0; i < n; i++)
-    snprintf (hash + 2 * (size_t)i, 3, "%02x", sum[i]);
+    snprintf (hash + 2 * (size_t) i, 3, "%02x", sum[i]);
 }
 
 static int
@@ -141,7 +141,7 @@ check_param (const char *name, const json_t *value, struct err *e)
 int
 script_check (const struct script_run *r, struct err *e)
 {
-  static const char *const runnable[] = {"worker", "check", "leave"};
+  static const char *const runnable[] = { "worker", "check", "leave" };
   const char *name;
   json_t *value;
   bool known = false;
@@ -155,7 +155,7 @@ script_check (const struct script_run *r, struct err *e)
                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
     return err_set (e, ERR_INVALID,
                     "the hash of a run must be at most 64 letters, digits, '.', '_' and '-'");
-  json_object_foreach ((json_t *)r->params, name,
+  json_object_foreach ((json_t *) r->params, name,
                        value) if (check_param (name, value, e) < 0) return -1;
   return 0;
 }
@@ -164,7 +164,7 @@ script_check (const struct script_run *r, struct err *e)
 char *
 script_command (const char *nonce)
 {
-  struct text t = {0};
+  struct text t = { 0 };
 
   addf (&t, "exec /bin/sh -c 'echo hello=%s; ", nonce);
   add (&t, "if [ \"$(id -u)\" != 0 ] && sudo -n true 2>/dev/null; then exec sudo -n /bin/sh; fi; "
@@ -175,7 +175,7 @@ script_command (const char *nonce)
 char *
 script_probe (void)
 {
-  struct text t = {0};
+  struct text t = { 0 };
 
   add (&t, node_script ("probe"));
   add (&t, "gpub_probe </dev/null\n");
@@ -186,13 +186,13 @@ static void
 add_follow (struct text *t, const struct script_run *r, int64_t offset, int wait_s)
 {
   add (t, node_script ("launch"));
-  addf (t, "RUN='%s-%s'\nOFFSET=%lld\nWAIT=%d\n", r->script, r->hash, (long long)offset, wait_s);
+  addf (t, "RUN='%s-%s'\nOFFSET=%lld\nWAIT=%d\n", r->script, r->hash, (long long) offset, wait_s);
 }
 
 char *
 script_follow (const struct script_run *r, int64_t offset, int wait_s)
 {
-  struct text t = {0};
+  struct text t = { 0 };
 
   add_follow (&t, r, offset, wait_s);
   add (&t, "gpub_follow </dev/null\n");
@@ -203,19 +203,20 @@ script_follow (const struct script_run *r, int64_t offset, int wait_s)
 char *
 script_launch (const struct script_run *r, const char *nonce, int wait_s)
 {
-  struct text t = {0};
+  static const char *const shared[] = { "common", "probe", "check" };
+  struct text t = { 0 };
   const char *name;
   json_t *value;
 
   add_follow (&t, r, 0, wait_s);
-  addf (&t, "NOW_MS=%lld\ngpub_script() {\ncat <<'GPUB_%s'\n", (long long)clock_wall_ms (), nonce);
-  json_object_foreach ((json_t *)r->params, name, value)
+  addf (&t, "NOW_MS=%lld\ngpub_script() {\ncat <<'GPUB_%s'\n", (long long) clock_wall_ms (), nonce);
+  json_object_foreach ((json_t *) r->params, name, value)
       add_assignment (&t, name, json_string_value (value));
   addf (&t, "SCRIPT='%s'\nHASH='%s'\n", r->script, r->hash);
-  add (&t, node_script ("common"));
-  if (strcmp (r->script, "worker") == 0)
-    add (&t, node_script ("check")); /* a worker is checked first */
-  add (&t, node_script (r->script));
+  for (size_t i = 0; i < N_ELEMENTS (shared); i++)
+    add (&t, node_script (shared[i]));
+  if (strcmp (r->script, "check") != 0)
+    add (&t, node_script (r->script));
   addf (&t, "gpub_%s </dev/null\nGPUB_%s\n}\n", r->script, nonce);
   add (&t, "gpub_token() {\n:\n");
   if (r->token) {

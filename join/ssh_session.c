@@ -50,9 +50,9 @@ static const struct {
   const char *name;
   int ms;
 } stages[] = {
-    [DIAL] = {"connecting", DIAL_MS},         [HANDSHAKE] = {"the key exchange", HANDSHAKE_MS},
-    [AUTH] = {"authentication", AUTH_MS},     [OPEN] = {"opening a channel", OPEN_MS},
-    [EXEC] = {"starting a command", OPEN_MS}, [TALK] = {"the command", 0},
+  [DIAL] = { "connecting", DIAL_MS },         [HANDSHAKE] = { "the key exchange", HANDSHAKE_MS },
+  [AUTH] = { "authentication", AUTH_MS },     [OPEN] = { "opening a channel", OPEN_MS },
+  [EXEC] = { "starting a command", OPEN_MS }, [TALK] = { "the command", 0 },
 };
 
 static void
@@ -119,8 +119,8 @@ receive (libssh2_socket_t fd, void *buffer, size_t length, int flags, void **abs
   n = recv (fd, buffer, length < s->budget ? length : s->budget, flags);
   if (n < 0)
     return -errno;
-  s->budget -= (size_t)n;
-  s->total += (size_t)n;
+  s->budget -= (size_t) n;
+  s->total += (size_t) n;
   return n;
 }
 
@@ -155,7 +155,7 @@ prefer (struct session *s)
     pin = rsa;
   snprintf (types, sizeof types,
             "%.*s,ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,%s",
-            (int)strcspn (pin, " "), pin, rsa);
+            (int) strcspn (pin, " "), pin, rsa);
   libssh2_session_method_pref (s->ssh, LIBSSH2_METHOD_HOSTKEY, types);
 }
 
@@ -186,8 +186,8 @@ do_dial (struct session *s, struct err *e)
   s->ssh = libssh2_session_init_ex (NULL, NULL, NULL, s);
   if (!s->ssh)
     abort ();
-  libssh2_session_callback_set (s->ssh, LIBSSH2_CALLBACK_RECV, (void *)receive);
-  libssh2_session_callback_set (s->ssh, LIBSSH2_CALLBACK_SEND, (void *)transmit);
+  libssh2_session_callback_set (s->ssh, LIBSSH2_CALLBACK_RECV, (void *) receive);
+  libssh2_session_callback_set (s->ssh, LIBSSH2_CALLBACK_SEND, (void *) transmit);
   libssh2_session_set_blocking (s->ssh, 0);
   prefer (s);
   return 1;
@@ -198,7 +198,8 @@ static char *
 describe_key (const unsigned char *blob, size_t len)
 {
   size_t type =
-      len < 4 ? 0 : (size_t)blob[0] << 24 | (size_t)blob[1] << 16 | (size_t)blob[2] << 8 | blob[3];
+      len < 4 ? 0
+              : (size_t) blob[0] << 24 | (size_t) blob[1] << 16 | (size_t) blob[2] << 8 | blob[3];
   char *text;
 
   if (type == 0 || type > 64 || type + 4 > len || len > 8192)
@@ -208,7 +209,7 @@ describe_key (const unsigned char *blob, size_t len)
     abort ();
   memcpy (text, blob + 4, type);
   text[type] = ' ';
-  EVP_EncodeBlock ((unsigned char *)text + type + 1, blob, (int)len);
+  EVP_EncodeBlock ((unsigned char *) text + type + 1, blob, (int) len);
   return text;
 }
 
@@ -233,7 +234,7 @@ do_handshake (struct session *s, struct err *e)
   if (rc != 0)
     return closed (s, e);
   blob = libssh2_session_hostkey (s->ssh, &len, &type);
-  s->hostkey = blob ? describe_key ((const unsigned char *)blob, len) : NULL;
+  s->hostkey = blob ? describe_key ((const unsigned char *) blob, len) : NULL;
   if (!s->hostkey)
     return err_code (e, ERR_UNAVAILABLE, "ssh-closed",
                      "the node showed a host key that cannot be read");
@@ -281,7 +282,7 @@ static int
 do_exec (struct session *s, struct err *e)
 {
   int rc = libssh2_channel_process_startup (s->channel, "exec", 4, s->spec.command,
-                                            (unsigned)strlen (s->spec.command));
+                                            (unsigned) strlen (s->spec.command));
 
   if (rc == LIBSSH2_ERROR_EAGAIN)
     return 0;
@@ -299,7 +300,7 @@ feed (struct session *s, struct err *e)
       return 0;
     if (n < 0) /* it may have ended early on purpose: what it printed tells */
       return libssh2_channel_eof (s->channel) ? 0 : closed (s, e);
-    s->fed += (size_t)n;
+    s->fed += (size_t) n;
   }
   if (!s->sent_eof && libssh2_channel_send_eof (s->channel) != LIBSSH2_ERROR_EAGAIN)
     s->sent_eof = true;
@@ -313,12 +314,12 @@ drain (struct session *s, int stream, struct err *e)
   ssize_t n;
 
   while ((n = libssh2_channel_read_ex (s->channel, stream, bytes, sizeof bytes)) > 0) {
-    s->printed += (size_t)n;
+    s->printed += (size_t) n;
     if (s->printed > SESSION_OUTPUT_MAX)
       return err_code (e, ERR_UNAVAILABLE, "ssh-output", "the node printed more than %d bytes",
                        SESSION_OUTPUT_MAX);
     if (stream == 0)
-      s->spec.output (s->spec.arg, bytes, (size_t)n);
+      s->spec.output (s->spec.arg, bytes, (size_t) n);
   }
   return n < 0 && n != LIBSSH2_ERROR_EAGAIN ? closed (s, e) : 0;
 }
@@ -333,8 +334,8 @@ do_talk (struct session *s, struct err *e)
 }
 
 static int (*const steps[]) (struct session *, struct err *) = {
-    [DIAL] = do_dial, [HANDSHAKE] = do_handshake, [AUTH] = do_auth,
-    [OPEN] = do_open, [EXEC] = do_exec,           [TALK] = do_talk,
+  [DIAL] = do_dial, [HANDSHAKE] = do_handshake, [AUTH] = do_auth,
+  [OPEN] = do_open, [EXEC] = do_exec,           [TALK] = do_talk,
 };
 
 enum session_end

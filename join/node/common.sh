@@ -53,17 +53,19 @@ gpub_step() {
 
 gpub_wait_note() { gpub_out "progress=$STEP wait $(($(gpub_ms) - STEP_MS)) $*"; }
 
-# $1: changed, or same
-gpub_ok() {
-  [ "$1" = changed ] && CHANGED=$((CHANGED + 1))
-  gpub_out "progress=$STEP ok $(($(gpub_ms) - STEP_MS)) $1"
-}
+gpub_ok() { gpub_out "progress=$STEP ok $(($(gpub_ms) - STEP_MS)) $1"; }
 
+# Ok, changed when anything was changed since CHANGED was $1.
+gpub_ok_since() { if [ "$CHANGED" = "$1" ]; then gpub_ok same; else gpub_ok changed; fi; }
+
+# The same facts as a probe, so that the broker need not ask again.
 gpub_finish() {
+  gpub_fact user "$(cat "$DIR/user")"
+  gpub_probe 2>/dev/null | grep -Ev '^(done|user|uid|sudo|lock|marker[a-z_]*)=' >>"$DIR/out"
   gpub_fact changed "$CHANGED"
   [ -n "$WARNINGS" ] && gpub_fact warning "$WARNINGS"
   gpub_out "end=$1 $STEP $2 $3"
-  rm -f "$DIR/token"
+  rm -f "$DIR/token" "$DIR/token.conf"
   : >"$DIR/done"
   exit 0
 }
@@ -73,7 +75,7 @@ gpub_retryable() {
   case $1 in
     os-unsupported|sudo-password-required|cidr-overlap|gpu-absent|gpu-count-mismatch|gpu-model-mismatch) echo 0 ;;
     gpu-memory-mismatch|driver-secureboot|token-invalid|cgroup-v1|disk-small|ro-usr|ipv6-only) echo 0 ;;
-    foreign-kubernetes|hostname-invalid|parameter|k0s-checksum|xid) echo 0 ;;
+    foreign-kubernetes|existing-k0s|hostname-invalid|parameter|k0s-checksum|xid|driver-old) echo 0 ;;
     *) echo 1 ;;
   esac
 }
@@ -83,9 +85,16 @@ gpub_fail() {
   shift
   gpub_say "failed: $code: $*"
   gpub_out "progress=$STEP fail $(($(gpub_ms) - STEP_MS)) $code"
-  tail -n 200 "$LOG" | cut -c1-400 | gpub_mask | sed 's/^/log=/' >>"$DIR/out"
+  tail -n +"$LOG_FROM" "$LOG" | tail -n 200 | cut -c1-400 | gpub_mask | sed 's/^/log=/' >>"$DIR/out"
   gpub_marker failed "$code" "$(date +%s)"
   gpub_finish "$code" "$(gpub_retryable "$code")" "$*"
+}
+
+# Before anything is said; appending, so that another run that writes now loses no more than a line.
+gpub_rotate() {
+  [ "$(wc -c <"$LOG")" -gt 1048576 ] || return 0
+  tail -c 262144 "$LOG" >"$LOG.old"
+  : >"$LOG"
 }
 
 gpub_begin() {
@@ -99,6 +108,8 @@ gpub_begin() {
   CHANGED=0
   WARNINGS=
   cd / || exit 1
+  gpub_rotate
+  LOG_FROM=$(($(wc -l <"$LOG") + 1))
   gpub_step lock 'wait for other runs on this machine'
   gpub_say "$SCRIPT $HASH, boot $BOOT"
   exec 9>/run/lock/gpubroker-bootstrap.lock
@@ -106,17 +117,13 @@ gpub_begin() {
     gpub_wait_note 'another run holds the lock'
     flock -w 900 9 || gpub_fail lock-timeout 'another run held the lock for 15 minutes'
   fi
-  if [ "$(wc -c <"$LOG")" -gt 1048576 ]; then
-    tail -c 262144 "$LOG" >"$LOG.old"
-    : >"$LOG"
-  fi
   gpub_marker running '' ''
   gpub_ok same
 }
 
 gpub_done() {
   gpub_marker ok '' "$(date +%s)"
-  gpub_finish ok 1 "$1"
+  gpub_finish ok 1 ''
 }
 
 # Bytes on stdin become file $1 with mode $2 unless it holds them already; true when it changed.

@@ -52,7 +52,9 @@ gpub_prepare() {
   rm -rf "$DIR"
   mkdir -p "$DIR" || gpub_refuse run-dir 1 "cannot make $DIR"
   : >"$DIR/out"
-  echo $(($(date +%s%3N) - NOW_MS)) >"$DIR/skew_ms"
+  read -r up _ </proc/uptime
+  echo "$NOW_MS ${up%.*}${up#*.}0" >"$DIR/now"
+  echo "${SUDO_USER:-$(id -un)}" >"$DIR/user"
   gpub_token >"$DIR/token"
   gpub_script >"$DIR/script.tmp" && mv "$DIR/script.tmp" "$DIR/script" || gpub_refuse run-dir 1 "cannot write $DIR/script"
 }

@@ -1,5 +1,58 @@
-# leave.sh - take the machine out of its cluster
+# leave.sh - take the machine out of its cluster, and leave nothing that would let its next tenant in
+#
+# RESET=1: the machine is used again, so k0s is removed as well.  authorized_keys stays as it is.
+
+gpub_leave_stop() {
+  gpub_step stop 'k0s'
+  before=$CHANGED
+  if systemctl is-active --quiet k0sworker; then
+    systemctl stop k0sworker || gpub_fail k0s-stop 'systemctl cannot stop k0sworker'
+    CHANGED=$((CHANGED + 1))
+  fi
+  if systemctl is-enabled --quiet k0sworker 2>/dev/null; then
+    systemctl disable --quiet k0sworker 2>/dev/null
+    CHANGED=$((CHANGED + 1))
+  fi
+  gpub_ok_since "$before"
+}
+
+gpub_leave_wipe() {
+  gpub_step wipe 'secrets'
+  before=$CHANGED
+  find /etc/k0s/join.token /var/lib/k0s/kubelet.conf /var/lib/k0s/kubelet-bootstrap.conf /var/lib/k0s/pki \
+    /var/lib/k0s/kubelet/pki /etc/k0s/containerd.d/10-gpubroker-nvidia.toml ! -type d 2>/dev/null >"$DIR/wipe"
+  while read -r file; do
+    if [ ! -L "$file" ]; then shred -u "$file" 2>/dev/null; fi
+    rm -f "$file"
+    CHANGED=$((CHANGED + 1))
+  done <"$DIR/wipe"
+  gpub_ok_since "$before"
+}
+
+gpub_leave_reset() {
+  [ "${RESET-}" = 1 ] || return 0
+  gpub_step reset 'k0s'
+  before=$CHANGED
+  unit=/etc/systemd/system/k0sworker.service
+  if [ -x /usr/local/bin/k0s ] && { [ -d /var/lib/k0s ] || [ -e "$unit" ]; }; then
+    /usr/local/bin/k0s reset >"$DIR/reset" 2>&1 9>&- || gpub_fail k0s-reset "k0s reset: $(tail -n 1 "$DIR/reset")"
+    CHANGED=$((CHANGED + 1))
+  fi
+  if [ -e "$unit" ]; then
+    rm -f "$unit"
+    systemctl daemon-reload
+    CHANGED=$((CHANGED + 1))
+  fi
+  for link in vxlan.calico kube-bridge; do
+    ip link show "$link" >/dev/null 2>&1 && ip link del "$link" && CHANGED=$((CHANGED + 1))
+  done
+  gpub_ok_since "$before"
+}
+
 gpub_leave() {
   gpub_begin
-  gpub_done ''
+  gpub_leave_stop
+  gpub_leave_wipe
+  gpub_leave_reset
+  gpub_done
 }

@@ -98,6 +98,9 @@ gpub_probe_gpu() {
       0,*)
         gpub_kv gpu_smi "$(printf '%s\n' "$list" | grep -c .)"
         printf '%s\n' "$list" | sed 's/^/gpu=/'
+        printf '%s\n' "$list" | awk -F', ' '
+          { names = names sep $3; sep = ";"; if (!least || $4 < least) least = $4; driver = $5 }
+          END { print "gpu_names=" names; print "gpu_mem_mib=" least; print "driver=" driver }'
         ;;
       124,*|137,*) gpub_kv gpu_smi fail:hang ;;
       *version\ mismatch*) gpub_kv gpu_smi fail:library-mismatch ;;
