@@ -88,7 +88,7 @@ call_keep (struct gpub_call *c, void *bytes, size_t size)
 
   if (!k || !bytes)
     abort ();
-  *k = (struct keep){c->kept, bytes, size};
+  *k = (struct keep){ c->kept, bytes, size };
   c->kept = k;
 }
 
@@ -236,12 +236,12 @@ set_worker (struct gpub_call *c, struct worker *w)
 static void *
 work (void *arg)
 {
-  struct worker w = {.host = arg, .multi = curl_multi_init ()};
+  struct worker w = { .host = arg, .multi = curl_multi_init () };
   struct pool *p = &w.host->pool;
 
   if (!w.multi)
     abort ();
-  curl_multi_setopt (w.multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+  curl_multi_setopt (w.multi, CURLMOPT_PIPELINING, (long) CURLPIPE_NOTHING);
   curl_multi_setopt (w.multi, CURLMOPT_MAXCONNECTS, 4L);
   pthread_mutex_lock (&p->lock);
   for (;;) {

@@ -6,13 +6,14 @@
 
 enum { TEXT_MAX = 256 };
 
-static const char *const caps[] = {"idempotent-create", "tags",    "user-data",
-                                   "startup-script",    "spot",    "open-ports",
-                                   "kill-switch",       "console", "hosts-kubernetes"};
-static const char *const data_flags[] = {"plain", "gzip-ok", "after-active"};
-static const char *const option_types[] = {"string", "int",  "bool", "duration",
-                                           "money",  "list", "json"};
-static const char *const option_flags[] = {"required", "secret"};
+static const char *const caps[] = {
+  "idempotent-create", "tags",        "user-data", "startup-script",   "spot",
+  "open-ports",        "kill-switch", "console",   "hosts-kubernetes", "reused",
+};
+static const char *const data_flags[] = { "plain", "gzip-ok", "after-active" };
+static const char *const option_types[] = { "string", "int",  "bool", "duration",
+                                            "money",  "list", "json" };
+static const char *const option_flags[] = { "required", "secret" };
 
 /* Bits that this build does not know are left out. */
 static json_t *

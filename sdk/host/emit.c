@@ -93,7 +93,7 @@ add (struct gpub_call *c, const char *list, const json_t *j)
   if (b->n == BATCH_MAX || b->len + len > BATCH_BYTES || b->tokens + tokens > BATCH_TOKENS)
     emit_flush (c);
   if (b->n == 0)
-    append (b, head, (size_t)snprintf (head, sizeof head, "{\"%s\":[", list));
+    append (b, head, (size_t) snprintf (head, sizeof head, "{\"%s\":[", list));
   else
     append (b, ",", 1);
   append (b, text, len);
@@ -184,7 +184,7 @@ int32_t
 emit_scope (struct gpub_call *c, const char *scope, uint32_t how, int32_t kind,
             const struct gpub_error *err)
 {
-  static const char *const hows[] = {"complete", "partial", "failed"};
+  static const char *const hows[] = { "complete", "partial", "failed" };
   char text[256];
   json_t *j;
   int32_t rc = may_emit (c, EMITS_SCOPES, "scope");
@@ -197,7 +197,7 @@ emit_scope (struct gpub_call *c, const char *scope, uint32_t how, int32_t kind,
   j = json_object ();
   json_object_set_new (j, "scope", text_json (scope ? scope : "", 256));
   json_put_str (j, "how", hows[how]);
-  json_put_str (j, "kind", err_kind_name ((enum err_kind)kind));
+  json_put_str (j, "kind", err_kind_name ((enum err_kind) kind));
   snprintf (text, sizeof text, "%s", error_text (err, text, sizeof text));
   secrets_redact (c->host, text);
   json_put_str (j, "text", text);

@@ -32,11 +32,11 @@ struct field {
   enum field_type type;
 };
 
-static const char *const kinds[] = {"vm", "baremetal", "container"};
-static const char *const markets[] = {"on-demand", "spot"};
-static const char *const availabilities[] = {"unknown", "none", "low", "available"};
+static const char *const kinds[] = { "vm", "baremetal", "container" };
+static const char *const markets[] = { "on-demand", "spot" };
+static const char *const availabilities[] = { "unknown", "none", "low", "available" };
 static const char *const states[] = {
-    "unknown", "creating", "running", "stopping", "stopped", "deleting", "gone", "error",
+  "unknown", "creating", "running", "stopping", "stopped", "deleting", "gone", "error",
 };
 
 #define O(member, type, known)                                                                     \
@@ -49,37 +49,37 @@ static const char *const states[] = {
  }
 
 static const struct field offer_fields[] = {
-    O (offer_ref, F_ID, 0),
-    O (scope, F_ID, 0),
-    O (region, F_TEXT, 0),
-    O (zone, F_TEXT, 0),
-    O (country, F_TEXT, 0),
-    O (cloud, F_TEXT, 0),
-    O (instance_type, F_TEXT, 0),
-    O (gpu_name, F_TEXT, 0),
-    O (vram_mib, F_U64, GPUB_OFFER_VRAM),
-    O (ram_mib, F_U64, GPUB_OFFER_RAM),
-    O (gpu_count, F_U32, GPUB_OFFER_GPUS),
-    O (gpu_denominator, F_U32, GPUB_OFFER_GPUS),
-    O (vcpus, F_U32, GPUB_OFFER_VCPUS),
-    ON (kind, kinds),
-    ON (market, markets),
-    ON (availability, availabilities),
-    O (stock, F_U32, GPUB_OFFER_STOCK),
-    O (disk_gib, F_U32, GPUB_OFFER_DISK),
-    O (disk_max_gib, F_U32, GPUB_OFFER_DISK),
-    O (disk_default_gib, F_U32, GPUB_OFFER_DISK),
-    O (arch, F_TEXT, 0),
-    O (interconnect, F_TEXT, 0),
-    O (currency, F_TEXT, 0),
-    O (price_udollar, F_U64, GPUB_OFFER_PRICE),
-    O (price_disk_gib_udollar, F_U64, GPUB_OFFER_DISK_PRICE),
-    O (price_ip_udollar, F_U64, GPUB_OFFER_IP_PRICE),
-    O (image, F_TEXT, 0),
-    O (driver, F_TEXT, 0),
-    O (fabric, F_TEXT, 0),
-    O (boot_min_ms, F_U32, GPUB_OFFER_BOOT),
-    O (boot_max_ms, F_U32, GPUB_OFFER_BOOT),
+  O (offer_ref, F_ID, 0),
+  O (scope, F_ID, 0),
+  O (region, F_TEXT, 0),
+  O (zone, F_TEXT, 0),
+  O (country, F_TEXT, 0),
+  O (cloud, F_TEXT, 0),
+  O (instance_type, F_TEXT, 0),
+  O (gpu_name, F_TEXT, 0),
+  O (vram_mib, F_U64, GPUB_OFFER_VRAM),
+  O (ram_mib, F_U64, GPUB_OFFER_RAM),
+  O (gpu_count, F_U32, GPUB_OFFER_GPUS),
+  O (gpu_denominator, F_U32, GPUB_OFFER_GPUS),
+  O (vcpus, F_U32, GPUB_OFFER_VCPUS),
+  ON (kind, kinds),
+  ON (market, markets),
+  ON (availability, availabilities),
+  O (stock, F_U32, GPUB_OFFER_STOCK),
+  O (disk_gib, F_U32, GPUB_OFFER_DISK),
+  O (disk_max_gib, F_U32, GPUB_OFFER_DISK),
+  O (disk_default_gib, F_U32, GPUB_OFFER_DISK),
+  O (arch, F_TEXT, 0),
+  O (interconnect, F_TEXT, 0),
+  O (currency, F_TEXT, 0),
+  O (price_udollar, F_U64, GPUB_OFFER_PRICE),
+  O (price_disk_gib_udollar, F_U64, GPUB_OFFER_DISK_PRICE),
+  O (price_ip_udollar, F_U64, GPUB_OFFER_IP_PRICE),
+  O (image, F_TEXT, 0),
+  O (driver, F_TEXT, 0),
+  O (fabric, F_TEXT, 0),
+  O (boot_min_ms, F_U32, GPUB_OFFER_BOOT),
+  O (boot_max_ms, F_U32, GPUB_OFFER_BOOT),
 };
 
 #define M(member, type, known)                                                                     \
@@ -88,22 +88,22 @@ static const struct field offer_fields[] = {
  }
 
 static const struct field machine_fields[] = {
-    M (id, F_ID, 0),
-    M (scope, F_ID, 0),
-    M (name, F_TEXT, 0),
-    M (raw_state, F_TEXT, 0),
-    M (fail_text, F_TEXT, 0),
-    M (address, F_TEXT, 0),
-    M (private_address, F_TEXT, 0),
-    M (ssh_user, F_TEXT, 0),
-    M (ssh_port, F_U32, GPUB_MACHINE_SSH_PORT),
-    M (price_udollar, F_U64, GPUB_MACHINE_PRICE),
-    M (spent_udollar, F_U64, GPUB_MACHINE_SPENT),
-    M (created_ms, F_I64, GPUB_MACHINE_CREATED),
-    M (not_after_ms, F_I64, GPUB_MACHINE_NOT_AFTER),
-    M (region, F_TEXT, 0),
-    M (cloud, F_TEXT, 0),
-    M (instance_type, F_TEXT, 0),
+  M (id, F_ID, 0),
+  M (scope, F_ID, 0),
+  M (name, F_TEXT, 0),
+  M (raw_state, F_TEXT, 0),
+  M (fail_text, F_TEXT, 0),
+  M (address, F_TEXT, 0),
+  M (private_address, F_TEXT, 0),
+  M (ssh_user, F_TEXT, 0),
+  M (ssh_port, F_U32, GPUB_MACHINE_SSH_PORT),
+  M (price_udollar, F_U64, GPUB_MACHINE_PRICE),
+  M (spent_udollar, F_U64, GPUB_MACHINE_SPENT),
+  M (created_ms, F_I64, GPUB_MACHINE_CREATED),
+  M (not_after_ms, F_I64, GPUB_MACHINE_NOT_AFTER),
+  M (region, F_TEXT, 0),
+  M (cloud, F_TEXT, 0),
+  M (instance_type, F_TEXT, 0),
 };
 
 #define R(member, type)                                                                            \
@@ -112,10 +112,10 @@ static const struct field machine_fields[] = {
  }
 
 static const struct field resource_fields[] = {
-    R (kind, F_ID),
-    R (id, F_ID),
-    R (scope, F_ID),
-    R (price_udollar, F_U64),
+  R (kind, F_ID),
+  R (id, F_ID),
+  R (scope, F_ID),
+  R (price_udollar, F_U64),
 };
 
 static json_t *
@@ -140,8 +140,8 @@ static json_t *
 number_json (uint64_t v, const char *name, struct err *e)
 {
   if (v <= INT64_MAX)
-    return json_integer ((json_int_t)v);
-  err_set (e, ERR_INTERNAL, "%s %llu is absurd", name, (unsigned long long)v);
+    return json_integer ((json_int_t) v);
+  err_set (e, ERR_INTERNAL, "%s %llu is absurd", name, (unsigned long long) v);
   return NULL;
 }
 
@@ -172,7 +172,7 @@ field_json (const struct field *f, const char *at, json_t **out, struct err *e)
     break;
   case F_I64:
     memcpy (&u64, at, sizeof u64);
-    *out = json_integer ((json_int_t)u64);
+    *out = json_integer ((json_int_t) u64);
     break;
   }
   return *out ? 0 : -1;
@@ -187,7 +187,7 @@ put_fields (json_t *j, const struct field *fields, size_t n, const void *base, u
 
     if (fields[i].known && !(known & fields[i].known))
       continue;
-    if (field_json (&fields[i], (const char *)base + fields[i].offset, &value, e) < 0)
+    if (field_json (&fields[i], (const char *) base + fields[i].offset, &value, e) < 0)
       return -1;
     if (value)
       json_object_set_new (j, fields[i].name, value);
@@ -202,9 +202,9 @@ copy (void *to, size_t size, const void *from, uint64_t said, size_t least, cons
 {
   if (said < least || said > 64 * 1024)
     return err_set (e, ERR_INTERNAL, "%s says that it has %llu bytes; this host knows %zu", what,
-                    (unsigned long long)said, size);
+                    (unsigned long long) said, size);
   memset (to, 0, size);
-  memcpy (to, from, said < size ? (size_t)said : size);
+  memcpy (to, from, said < size ? (size_t) said : size);
   return 0;
 }
 
@@ -215,14 +215,14 @@ check_array (const void *at, uint64_t n, uint64_t stride, uint64_t least, const 
   if (n == 0 || (at && n <= COUNT_MAX && stride >= least && stride <= 64 * 1024))
     return 0;
   return err_set (e, ERR_INTERNAL, "%s: %llu elements of %llu bytes at %s are absurd", what,
-                  (unsigned long long)n, (unsigned long long)stride, at ? "an address" : "NULL");
+                  (unsigned long long) n, (unsigned long long) stride, at ? "an address" : "NULL");
 }
 
 static bool
 is_printable (const char *s)
 {
   for (; *s; s++)
-    if ((unsigned char)*s < ' ' || (unsigned char)*s > '~')
+    if ((unsigned char) *s < ' ' || (unsigned char) *s > '~')
       return false;
   return true;
 }
@@ -280,7 +280,7 @@ put_resources (json_t *j, const struct gpub_machine *m, struct err *e)
     return -1;
   if (m->nresources > RESOURCES_MAX) /* cutting would forget something that bills */
     return err_set (e, ERR_INTERNAL, "%llu resources on one machine are more than %d",
-                    (unsigned long long)m->nresources, RESOURCES_MAX);
+                    (unsigned long long) m->nresources, RESOURCES_MAX);
   list = json_array ();
   json_object_set_new (j, "resources", list);
   for (uint64_t i = 0; i < m->nresources; i++) {
@@ -348,6 +348,6 @@ encode_machine (const struct gpub_machine *from, struct err *e)
   if (data)
     json_object_set_new (j, "plugin_data", data);
   json_put_str (j, "state", m.state < N_ELEMENTS (states) ? states[m.state] : "unknown");
-  json_put_str (j, "fail_kind", err_kind_name ((enum err_kind)m.fail_kind));
+  json_put_str (j, "fail_kind", err_kind_name ((enum err_kind) m.fail_kind));
   return STEAL (j);
 }

@@ -259,7 +259,7 @@ struct host {
 static inline struct host *
 host_of (struct out *o)
 {
-  return (struct host *)(void *)((char *)o - offsetof (struct host, out));
+  return (struct host *) (void *) ((char *) o - offsetof (struct host, out));
 }
 
 _Noreturn void serve (struct host *h, int stdio);

@@ -50,7 +50,7 @@ copy_request (struct gpub_http_request *to, const struct gpub_http_request *from
   memset (to, 0, sizeof *to);
   if (from->size < least || from->size > 64 * 1024)
     return false;
-  memcpy (to, from, from->size < sizeof *to ? (size_t)from->size : sizeof *to);
+  memcpy (to, from, from->size < sizeof *to ? (size_t) from->size : sizeof *to);
   return true;
 }
 
@@ -62,7 +62,7 @@ prepare (struct exchange *x, struct gpub_call *c, const struct gpub_http_request
   memset (x, 0, sizeof *x);
   x->call = c;
   if (!copy_request (&x->rq, rq))
-    return err_set (e, ERR_INTERNAL, "a request of %llu bytes", (unsigned long long)rq->size);
+    return err_set (e, ERR_INTERNAL, "a request of %llu bytes", (unsigned long long) rq->size);
   if (!c->worker)
     return err_set (e, ERR_INTERNAL, "open must make no traffic");
   if (http_check (c->host, &x->rq, e) < 0)
@@ -86,8 +86,8 @@ wait_turn (struct exchange *x, struct err *e)
   pthread_mutex_unlock (&h->limiter_lock);
   if (wait > x->until_ms - now) {
     err_set (e, ERR_RATE, "the rate limit allows the next request in %lld ms, which is too late",
-             (long long)wait);
-    e->retry_after_ms = (uint32_t)(wait < INT32_MAX ? wait : INT32_MAX);
+             (long long) wait);
+    e->retry_after_ms = (uint32_t) (wait < INT32_MAX ? wait : INT32_MAX);
     return -1;
   }
   if (wait > 0)
@@ -126,11 +126,11 @@ static int64_t
 backoff_ms (const struct exchange *x, int try)
 {
   uint32_t asked = retry_after_ms (answer_header (x, "retry-after"), clock_wall_ms ()), noise = 0;
-  int64_t ms = (int64_t)BACKOFF_MS << try;
+  int64_t ms = (int64_t) BACKOFF_MS << try;
 
   if (getrandom (&noise, sizeof noise, GRND_NONBLOCK) < 0)
     noise = 0;
-  ms = ms / 2 + noise % (uint32_t)(ms / 2 + 1);
+  ms = ms / 2 + noise % (uint32_t) (ms / 2 + 1);
   return asked > ms ? asked : ms;
 }
 
@@ -151,8 +151,8 @@ wait_retry (struct exchange *x, enum http_end end, int try)
   if (clock_boot_ms () + ms >= x->until_ms)
     return false;
   out_log (&x->call->host->out, LOG_INFO, "http.retry", x->call->id,
-           "method=%s try=%d wait_ms=%lld status=%d error=%s", x->rq.method, try + 1, (long long)ms,
-           x->status, end == HTTP_BROKEN ? x->text : "");
+           "method=%s try=%d wait_ms=%lld status=%d error=%s", x->rq.method, try + 1,
+           (long long) ms, x->status, end == HTTP_BROKEN ? x->text : "");
   call_wait (x->call, ms, 0);
   return !call_stopped (x->call);
 }
@@ -181,9 +181,9 @@ static int
 describe (struct exchange *x, enum http_end end, struct err *e)
 {
   static const enum err_kind kinds[] = {
-      [HTTP_STOPPED] = ERR_CANCELLED,    [HTTP_TIMEOUT] = ERR_UNAVAILABLE,
-      [HTTP_TOO_LONG] = ERR_UNAVAILABLE, [HTTP_BROKEN] = ERR_UNAVAILABLE,
-      [HTTP_REFUSED] = ERR_UNAVAILABLE,
+    [HTTP_STOPPED] = ERR_CANCELLED,    [HTTP_TIMEOUT] = ERR_UNAVAILABLE,
+    [HTTP_TOO_LONG] = ERR_UNAVAILABLE, [HTTP_BROKEN] = ERR_UNAVAILABLE,
+    [HTTP_REFUSED] = ERR_UNAVAILABLE,
   };
   enum err_kind kind = x->mutates && x->sent ? ERR_UNKNOWN : kinds[end];
 
@@ -214,18 +214,18 @@ static void
 give (struct exchange *x, enum http_end end, struct gpub_http_response *to)
 {
   struct gpub_http_response r = {
-      .size = to->size,
-      .status = end == HTTP_ANSWERED ? x->status : 0,
-      .http_version = (uint32_t)x->version,
-      .sent = end == HTTP_ANSWERED ? GPUB_SENT_ANSWERED
-              : x->sent            ? GPUB_SENT_MAYBE
-                                   : GPUB_SENT_NO,
-      .retry_after_ms = retry_after_ms (answer_header (x, "retry-after"), clock_wall_ms ()),
-      .headers = x->headers.at,
-      .nheaders = x->headers.n,
-      .trailers = x->trailers.at,
-      .ntrailers = x->trailers.n,
-      .body_len = x->rq.on_body ? 0 : x->len,
+    .size = to->size,
+    .status = end == HTTP_ANSWERED ? x->status : 0,
+    .http_version = (uint32_t) x->version,
+    .sent = end == HTTP_ANSWERED ? GPUB_SENT_ANSWERED
+            : x->sent            ? GPUB_SENT_MAYBE
+                                 : GPUB_SENT_NO,
+    .retry_after_ms = retry_after_ms (answer_header (x, "retry-after"), clock_wall_ms ()),
+    .headers = x->headers.at,
+    .nheaders = x->headers.n,
+    .trailers = x->trailers.at,
+    .ntrailers = x->trailers.n,
+    .body_len = x->rq.on_body ? 0 : x->len,
   };
 
   if (x->headers.at)
@@ -236,21 +236,22 @@ give (struct exchange *x, enum http_end end, struct gpub_http_response *to)
     call_keep (x->call, x->body, x->len);
   if (!x->rq.on_body)
     r.body = x->body ? x->body : "";
-  memcpy (to, &r, to->size < sizeof r ? (size_t)to->size : sizeof r);
+  memcpy (to, &r, to->size < sizeof r ? (size_t) to->size : sizeof r);
 }
 
 static int32_t
 report (const struct exchange *x, const struct err *e, struct gpub_error *err)
 {
-  struct gpub_error out = {
-      .size = sizeof out, .http_status = x->status, .retry_after_ms = e->retry_after_ms};
+  struct gpub_error out = { .size = sizeof out,
+                            .http_status = x->status,
+                            .retry_after_ms = e->retry_after_ms };
 
   snprintf (out.text, sizeof out.text, "%s", e->text);
   if (err && err->size >= offsetof (struct gpub_error, text)) {
     out.size = err->size;
-    memcpy (err, &out, out.size < sizeof out ? (size_t)out.size : sizeof out);
+    memcpy (err, &out, out.size < sizeof out ? (size_t) out.size : sizeof out);
   }
-  return (int32_t)e->kind;
+  return (int32_t) e->kind;
 }
 
 int32_t
@@ -265,7 +266,8 @@ http_request (struct gpub_call *c, const struct gpub_http_request *rq,
 
   if (response->size < offsetof (struct gpub_http_response, headers) ||
       response->size > 64 * 1024) {
-    error_fill (err, "response.size is %llu: set it to sizeof", (unsigned long long)response->size);
+    error_fill (err, "response.size is %llu: set it to sizeof",
+                (unsigned long long) response->size);
     return GPUB_E_INTERNAL;
   }
   if (prepare (&x, c, rq, &e) < 0) {
@@ -276,7 +278,7 @@ http_request (struct gpub_call *c, const struct gpub_http_request *rq,
   note_effect (&x, end);
   rc = judge (&x, end, &e);
   out_log (&c->host->out, LOG_DEBUG, "http", c->id, "method=%s status=%d bytes=%zu ms=%lld%s%s",
-           x.rq.method, x.status, x.len, (long long)(clock_boot_ms () - began),
+           x.rq.method, x.status, x.len, (long long) (clock_boot_ms () - began),
            rc < 0 ? " error=" : "", rc < 0 ? e.text : "");
   if (rc == 0 && c->host->http.record)
     record_exchange (&x);

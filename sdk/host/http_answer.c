@@ -62,15 +62,15 @@ add (struct exchange *x, kv_list *list, const char *line, size_t len)
 
   if (!colon || list->n == HEADERS_MAX)
     return;
-  name = copy (x->call, line, (size_t)(colon - line));
+  name = copy (x->call, line, (size_t) (colon - line));
   for (char *p = name; *p; p++)
-    *p = (char)tolower ((unsigned char)*p);
+    *p = (char) tolower ((unsigned char) *p);
   for (value = colon + 1; value < end && (*value == ' ' || *value == '\t');)
     value++;
   while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
     end--;
   kv = vec_push (list);
-  *kv = (struct gpub_kv){name, copy (x->call, value, (size_t)(end - value))};
+  *kv = (struct gpub_kv){ name, copy (x->call, value, (size_t) (end - value)) };
 }
 
 void
@@ -80,7 +80,7 @@ answer_line (struct exchange *x, const char *line, size_t len)
 
   if (len > 5 && memcmp (line, "HTTP/", 5) == 0 &&
       (!x->head_done || x->status < 200 || x->len == 0)) {
-    snprintf (first, sizeof first, "%.*s", (int)len, line);
+    snprintf (first, sizeof first, "%.*s", (int) len, line);
     status_line (x, first);
   } else if (len == 0) {
     x->head_done = true;
@@ -147,14 +147,14 @@ retry_after_ms (const char *value, int64_t now_ms)
 
   if (!value || !*value)
     return 0;
-  if (isdigit ((unsigned char)*value)) {
+  if (isdigit ((unsigned char) *value)) {
     ms = strlen (value) > 9 ? INT64_MAX / 1000 : strtoll (value, &end, 10);
     if (strlen (value) <= 9 && *end)
       return 0;
     ms = ms > INT32_MAX / 1000 ? INT32_MAX : ms * 1000;
   } else {
     at = curl_getdate (value, NULL);
-    ms = at < 0 ? 0 : (int64_t)at * 1000 - now_ms;
+    ms = at < 0 ? 0 : (int64_t) at * 1000 - now_ms;
   }
-  return ms <= 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (uint32_t)ms;
+  return ms <= 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (uint32_t) ms;
 }

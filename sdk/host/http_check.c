@@ -89,12 +89,12 @@ static int
 check_headers (const struct gpub_http_request *rq, struct err *e)
 {
   if (rq->nheaders > HEADERS_MAX || (rq->nheaders && !rq->headers))
-    return err_set (e, ERR_INVALID, "%llu headers", (unsigned long long)rq->nheaders);
+    return err_set (e, ERR_INVALID, "%llu headers", (unsigned long long) rq->nheaders);
   for (uint64_t i = 0; i < rq->nheaders; i++) {
     const struct gpub_kv *kv = &rq->headers[i];
 
     if (!kv->key || !is_token (kv->key, 256))
-      return err_set (e, ERR_INVALID, "header %llu has no proper name", (unsigned long long)i);
+      return err_set (e, ERR_INVALID, "header %llu has no proper name", (unsigned long long) i);
     if (!kv->value || strpbrk (kv->value, "\r\n"))
       return err_set (e, ERR_INVALID, "header '%.60s' has a line break or no value", kv->key);
   }
@@ -112,7 +112,7 @@ http_check (const struct host *h, const struct gpub_http_request *rq, struct err
     return err_set (e, ERR_INVALID, "a request needs a method and a url");
   if (rq->body_len && !rq->body)
     return err_set (e, ERR_INVALID, "a body of %llu bytes at NULL",
-                    (unsigned long long)rq->body_len);
+                    (unsigned long long) rq->body_len);
   if (check_url (h, rq, e) < 0)
     return -1;
   return check_headers (rq, e);

@@ -36,7 +36,7 @@ on_debug (CURL *easy, curl_infotype type, char *data, size_t size, void *ctx)
 {
   struct exchange *x = ctx;
 
-  (void)easy;
+  (void) easy;
   if (size == 0 || (type != CURLINFO_HEADER_OUT && type != CURLINFO_DATA_OUT))
     return 0;
   if (type == CURLINFO_HEADER_OUT && size >= 8 && memcmp (data, "CONNECT ", 8) == 0)
@@ -86,7 +86,7 @@ set_method (CURL *easy, const struct gpub_http_request *rq)
   }
   if (rq->body_len || strcmp (rq->method, "POST") == 0 || strcmp (rq->method, "PUT") == 0 ||
       strcmp (rq->method, "PATCH") == 0) {
-    curl_easy_setopt (easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)rq->body_len);
+    curl_easy_setopt (easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t) rq->body_len);
     curl_easy_setopt (easy, CURLOPT_POSTFIELDS, rq->body_len ? rq->body : "");
   }
   curl_easy_setopt (easy, CURLOPT_CUSTOMREQUEST, rq->method);
@@ -100,9 +100,9 @@ set_link (CURL *easy, const struct http_conf *conf, const struct gpub_http_reque
 #if LIBCURL_VERSION_NUM >= 0x075500
   curl_easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
-  curl_easy_setopt (easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+  curl_easy_setopt (easy, CURLOPT_PROTOCOLS, (long) (CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
-  curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+  curl_easy_setopt (easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
   curl_easy_setopt (easy, CURLOPT_PROXY,
                     conf->proxy && !local ? conf->proxy : ""); /* "": nor the environment's */
   if (conf->ca_file)
@@ -113,9 +113,9 @@ set_link (CURL *easy, const struct http_conf *conf, const struct gpub_http_reque
     curl_easy_setopt (easy, CURLOPT_SSLKEY, conf->client_key_file);
   if (rq->flags & GPUB_HTTP_HTTP2_REQUIRED)
     curl_easy_setopt (easy, CURLOPT_HTTP_VERSION,
-                      (long)(strncmp (rq->url, "http:", 5) == 0
-                                 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
-                                 : CURL_HTTP_VERSION_2TLS));
+                      (long) (strncmp (rq->url, "http:", 5) == 0
+                                  ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+                                  : CURL_HTTP_VERSION_2TLS));
 }
 
 static void
@@ -125,7 +125,7 @@ set_all (CURL *easy, struct exchange *x, struct curl_slist *list)
   curl_easy_setopt (easy, CURLOPT_HTTPHEADER, list);
   curl_easy_setopt (easy, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION);
   curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+  curl_easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long) CONNECT_MS);
   curl_easy_setopt (easy, CURLOPT_ERRORBUFFER, x->text);
   curl_easy_setopt (easy, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt (easy, CURLOPT_HEADERDATA, x);
@@ -178,7 +178,7 @@ transfer (CURLM *multi, struct exchange *x)
       return CURLE_OUT_OF_MEMORY;
     if (is_done (multi, &rc))
       return rc;
-    curl_multi_poll (multi, NULL, 0, (int)(left < TICK_MS ? left : TICK_MS), NULL);
+    curl_multi_poll (multi, NULL, 0, (int) (left < TICK_MS ? left : TICK_MS), NULL);
   }
 }
 

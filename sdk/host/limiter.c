@@ -7,14 +7,14 @@
 void
 limiter_init (struct limiter *l, double rate, double burst, int64_t now_ms)
 {
-  *l = (struct limiter){.rate = rate, .burst = burst < 1 ? 1 : burst, .filled_ms = now_ms};
+  *l = (struct limiter){ .rate = rate, .burst = burst < 1 ? 1 : burst, .filled_ms = now_ms };
   l->tokens = l->burst;
 }
 
 static void
 fill (struct limiter *l, int64_t now_ms)
 {
-  l->tokens += (double)(now_ms - l->filled_ms) * l->rate / 1000;
+  l->tokens += (double) (now_ms - l->filled_ms) * l->rate / 1000;
   if (l->tokens > l->burst)
     l->tokens = l->burst;
   l->filled_ms = now_ms;
@@ -28,7 +28,7 @@ limiter_take (struct limiter *l, int64_t now_ms, int64_t most_ms)
   if (l->rate > 0) {
     fill (l, now_ms);
     if (l->tokens < 1)
-      debt = (int64_t)((1 - l->tokens) * 1000 / l->rate) + 1;
+      debt = (int64_t) ((1 - l->tokens) * 1000 / l->rate) + 1;
   }
   if (debt > wait)
     wait = debt;

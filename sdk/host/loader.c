@@ -16,7 +16,7 @@
 
 /* A provider must at least reach to its last required call. */
 #define SIZE_AT_0                                                                                  \
- (offsetof (struct gpub_provider, remove) + sizeof (((struct gpub_provider *)0)->remove))
+ (offsetof (struct gpub_provider, remove) + sizeof (((struct gpub_provider *) 0)->remove))
 
 static int
 check_owner (const char *path, struct err *e)
@@ -30,7 +30,7 @@ check_owner (const char *path, struct err *e)
                     st.st_uid, getuid ());
   if (st.st_mode & (S_IWGRP | S_IWOTH))
     return err_set (e, ERR_INVALID, "%s is writable by others (mode %04o): chmod go-w it", path,
-                    (unsigned)st.st_mode & 07777);
+                    (unsigned) st.st_mode & 07777);
   return 0;
 }
 
@@ -44,7 +44,7 @@ search (const char *name)
   for (const char *dir = path ? path : ""; *dir;) {
     size_t n = strcspn (dir, ":");
 
-    snprintf (try, sizeof try, "%.*s/%s.so", (int)n, dir, name);
+    snprintf (try, sizeof try, "%.*s/%s.so", (int) n, dir, name);
     found = n ? realpath (try, NULL) : NULL;
     if (found)
       return found;
@@ -85,22 +85,22 @@ check_calls (const struct gpub_provider *p, struct err *e)
     const char *name;
     size_t offset;
   } required[] = {
-#define CALL(member) {#member, offsetof (struct gpub_provider, member)}
-      CALL (name),   CALL (version), CALL (open), CALL (close), CALL (probe),  CALL (list_offers),
-      CALL (create), CALL (get),     CALL (find), CALL (list),  CALL (remove),
+#define CALL(member) { #member, offsetof (struct gpub_provider, member) }
+    CALL (name),   CALL (version), CALL (open), CALL (close), CALL (probe),  CALL (list_offers),
+    CALL (create), CALL (get),     CALL (find), CALL (list),  CALL (remove),
 #undef CALL
   };
 
   for (size_t i = 0; i < N_ELEMENTS (required); i++) {
     void *member;
 
-    memcpy (&member, (const char *)p + required[i].offset, sizeof member);
+    memcpy (&member, (const char *) p + required[i].offset, sizeof member);
     if (!member)
       return err_set (e, ERR_INVALID, "it lacks the required '%s'", required[i].name);
   }
   if (p->noptions && (!p->options || p->options_stride < sizeof (uint64_t) || p->noptions > 256))
     return err_set (e, ERR_INVALID, "its list of options is broken (count %llu, stride %llu)",
-                    (unsigned long long)p->noptions, (unsigned long long)p->options_stride);
+                    (unsigned long long) p->noptions, (unsigned long long) p->options_stride);
   return 0;
 }
 
@@ -115,9 +115,9 @@ adopt (const struct gpub_provider *from, struct gpub_provider *p, struct err *e)
                     GPUB_ABI);
   if (from->size < SIZE_AT_0)
     return err_set (e, ERR_INVALID, "its struct gpub_provider has %llu bytes, the least is %zu",
-                    (unsigned long long)from->size, SIZE_AT_0);
+                    (unsigned long long) from->size, SIZE_AT_0);
   memset (p, 0, sizeof *p);
-  memcpy (p, from, from->size < sizeof *p ? (size_t)from->size : sizeof *p);
+  memcpy (p, from, from->size < sizeof *p ? (size_t) from->size : sizeof *p);
   return check_calls (p, e);
 }
 

@@ -65,10 +65,10 @@ int
 main (int argc, char **argv)
 {
   static const struct option options[] = {
-      {"describe", required_argument, NULL, 'd'},
-      {"help", no_argument, NULL, 'h'},
-      {"version", no_argument, NULL, 'V'},
-      {NULL, 0, NULL, 0},
+    { "describe", required_argument, NULL, 'd' },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'V' },
+    { NULL, 0, NULL, 0 },
   };
   int c = getopt_long (argc, argv, "", options, NULL), status;
 

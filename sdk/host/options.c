@@ -22,7 +22,7 @@ option_duration_ms (const char *text, int64_t *ms)
     const char *unit;
     int64_t ms;
   } units[] = {
-      {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000},
+    { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
   };
   char *end;
   long long n;
@@ -50,7 +50,7 @@ option_money_udollar (const char *text, int64_t *udollar)
   dollars = strtod (text, &end);
   if (*end || !(dollars >= 0 && dollars <= 1e9))
     return -1;
-  *udollar = (int64_t)llround (dollars * 1e6);
+  *udollar = (int64_t) llround (dollars * 1e6);
   return 0;
 }
 
@@ -59,7 +59,7 @@ number (int64_t n)
 {
   char *text = NULL;
 
-  if (asprintf (&text, "%lld", (long long)n) < 0)
+  if (asprintf (&text, "%lld", (long long) n) < 0)
     abort ();
   return text;
 }
@@ -150,13 +150,13 @@ static const struct type {
   char *(*take) (const json_t *, const char *);
   const char *must; /* "'name' must be ..." */
 } types[] = {
-    [GPUB_OPT_STRING] = {take_string, "text in quotes"},
-    [GPUB_OPT_INT] = {take_int, "an integer"},
-    [GPUB_OPT_BOOL] = {take_bool, "true or false"},
-    [GPUB_OPT_DURATION] = {take_duration, "a duration such as \"90s\", \"5m\" or \"2h\""},
-    [GPUB_OPT_MONEY] = {take_money, "dollars, such as 2.50"},
-    [GPUB_OPT_LIST] = {take_list, "a list of texts, [ \"a\", \"b\" ]"},
-    [GPUB_OPT_JSON] = {take_json, "a value"},
+  [GPUB_OPT_STRING] = { take_string, "text in quotes" },
+  [GPUB_OPT_INT] = { take_int, "an integer" },
+  [GPUB_OPT_BOOL] = { take_bool, "true or false" },
+  [GPUB_OPT_DURATION] = { take_duration, "a duration such as \"90s\", \"5m\" or \"2h\"" },
+  [GPUB_OPT_MONEY] = { take_money, "dollars, such as 2.50" },
+  [GPUB_OPT_LIST] = { take_list, "a list of texts, [ \"a\", \"b\" ]" },
+  [GPUB_OPT_JSON] = { take_json, "a value" },
 };
 
 const struct gpub_option *
@@ -190,7 +190,7 @@ check_names (const struct gpub_provider *p, const json_t *given, struct err *e)
   const char *name;
   json_t *value;
 
-  json_object_foreach ((json_t *)given, name, value)
+  json_object_foreach ((json_t *) given, name, value)
   {
     const struct gpub_option *o = options_find (p, name);
 
@@ -248,7 +248,7 @@ check_one (struct options *out, const struct gpub_option *o, const json_t *v, st
   if (v && o->type == GPUB_OPT_STRING)
     note_plain (out, value);
   kv = vec_push (&out->values);
-  *kv = (struct gpub_kv){o->name, value};
+  *kv = (struct gpub_kv){ o->name, value };
   return 0;
 }
 
@@ -258,7 +258,7 @@ check_declared (const struct gpub_option *o, struct err *e)
   if (o->size < offsetof (struct gpub_option, help) + sizeof o->help || !o->name)
     return err_set (e, ERR_INTERNAL,
                     "the plugin declares an option of %llu bytes, the least is %zu",
-                    (unsigned long long)o->size, sizeof *o);
+                    (unsigned long long) o->size, sizeof *o);
   if (o->type >= N_ELEMENTS (types))
     return err_set (e, ERR_INTERNAL,
                     "the plugin declares '%s' with type %u, which this host does not know", o->name,
@@ -289,7 +289,7 @@ void
 options_free (struct options *o)
 {
   for (size_t i = 0; i < o->values.n; i++)
-    free ((char *)(uintptr_t)o->values.at[i].value);
+    free ((char *) (uintptr_t) o->values.at[i].value);
   for (size_t i = 0; i < o->plain.n; i++)
     free (o->plain.at[i]);
   vec_free (&o->values);

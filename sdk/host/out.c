@@ -116,9 +116,9 @@ out_drain (struct out *o, int64_t ms)
   int64_t until = clock_boot_ms () + ms, left;
 
   while (out_pending (o) && !o->closed && (left = until - clock_boot_ms ()) > 0) {
-    struct pollfd p = {.fd = o->fd, .events = POLLOUT};
+    struct pollfd p = { .fd = o->fd, .events = POLLOUT };
 
-    if (poll (&p, 1, (int)left) > 0 && (p.revents & (POLLERR | POLLHUP)))
+    if (poll (&p, 1, (int) left) > 0 && (p.revents & (POLLERR | POLLHUP)))
       return;
     out_flush (o);
   }

@@ -21,13 +21,13 @@ refuse (struct gpub_error *err, const struct err *e)
 static int32_t
 run_probe (struct gpub_call *c, json_t *value, struct gpub_error *err)
 {
-  struct gpub_identity id = {.size = sizeof id};
+  struct gpub_identity id = { .size = sizeof id };
   int32_t rc = c->host->plugin.probe (c->host->self, c, &id, err);
 
   json_object_set_new (value, "account", text_json (id.account, sizeof id.account));
   json_object_set_new (value, "text", text_json (id.text, sizeof id.text));
   if (id.known & GPUB_IDENTITY_BALANCE)
-    json_put_i64 (value, "balance_udollar", (int64_t)id.balance_udollar);
+    json_put_i64 (value, "balance_udollar", (int64_t) id.balance_udollar);
   return rc;
 }
 
@@ -41,7 +41,7 @@ run_list_offers (struct gpub_call *c, json_t *value, struct gpub_error *err)
   if (decode_query (c, &q, &e) < 0)
     return refuse (err, &e), e.kind;
   rc = c->host->plugin.list_offers (c->host->self, c, &q, err);
-  json_put_i64 (value, "offers", (int64_t)c->offers);
+  json_put_i64 (value, "offers", (int64_t) c->offers);
   return rc;
 }
 
@@ -51,7 +51,7 @@ run_create (struct gpub_call *c, json_t *value, struct gpub_error *err)
   struct gpub_create a;
   struct err e = ERR_INIT;
 
-  (void)value;
+  (void) value;
   if (decode_create (c, &a, &e) < 0)
     return refuse (err, &e), e.kind;
   return c->host->plugin.create (c->host->self, c, &a, err);
@@ -73,14 +73,14 @@ on_ref (struct gpub_call *c,
 static int32_t
 run_get (struct gpub_call *c, json_t *value, struct gpub_error *err)
 {
-  (void)value;
+  (void) value;
   return on_ref (c, c->host->plugin.get, err);
 }
 
 static int32_t
 run_remove (struct gpub_call *c, json_t *value, struct gpub_error *err)
 {
-  (void)value;
+  (void) value;
   return on_ref (c, c->host->plugin.remove, err);
 }
 
@@ -94,7 +94,7 @@ run_find (struct gpub_call *c, json_t *value, struct gpub_error *err)
   if (decode_find (c, &f, &e) < 0)
     return refuse (err, &e), e.kind;
   rc = c->host->plugin.find (c->host->self, c, &f, err);
-  json_put_i64 (value, "machines", (int64_t)c->machines);
+  json_put_i64 (value, "machines", (int64_t) c->machines);
   return rc;
 }
 
@@ -103,7 +103,7 @@ run_list (struct gpub_call *c, json_t *value, struct gpub_error *err)
 {
   int32_t rc = c->host->plugin.list (c->host->self, c, err);
 
-  json_put_i64 (value, "machines", (int64_t)c->machines);
+  json_put_i64 (value, "machines", (int64_t) c->machines);
   return rc;
 }
 
@@ -113,7 +113,7 @@ run_set_not_after (struct gpub_call *c, json_t *value, struct gpub_error *err)
   struct gpub_ref ref;
   struct err e = ERR_INIT;
 
-  (void)value;
+  (void) value;
   if (!c->host->plugin.set_not_after)
     return error_fill (err, "this plugin cannot move a machine's end"), GPUB_E_UNSUPPORTED;
   if (decode_ref (c, &ref, &e) < 0)
@@ -137,22 +137,22 @@ run_console_log (struct gpub_call *c, json_t *value, struct gpub_error *err)
   rc = c->host->plugin.console_log (c->host->self, c, &ref, text, CONSOLE_MAX - 1, &len, err);
   if (len > CONSOLE_MAX - 1)
     return call_fail (c, GPUB_E_INTERNAL, "console_log says that it wrote %llu bytes into %d",
-                      (unsigned long long)len, CONSOLE_MAX - 1);
+                      (unsigned long long) len, CONSOLE_MAX - 1);
   text[len] = '\0';
   json_object_set_new (value, "text", text_json (text, CONSOLE_MAX));
   return rc;
 }
 
 static const struct call_type types[] = {
-    {"probe", 0, run_probe},
-    {"list_offers", EMITS_OFFERS | EMITS_SCOPES, run_list_offers},
-    {"create", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_MACHINE | ACK_MACHINES, run_create},
-    {"get", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_MACHINE, run_get},
-    {"find", EMITS_MACHINES | EMITS_RESOURCES | EMITS_SCOPES, run_find},
-    {"list", EMITS_MACHINES | EMITS_RESOURCES | EMITS_SCOPES, run_list},
-    {"remove", EMITS_RESOURCES, run_remove},
-    {"set_not_after", 0, run_set_not_after},
-    {"console_log", 0, run_console_log},
+  { "probe", 0, run_probe },
+  { "list_offers", EMITS_OFFERS | EMITS_SCOPES, run_list_offers },
+  { "create", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_MACHINE | ACK_MACHINES, run_create },
+  { "get", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_MACHINE, run_get },
+  { "find", EMITS_MACHINES | EMITS_RESOURCES | EMITS_SCOPES, run_find },
+  { "list", EMITS_MACHINES | EMITS_RESOURCES | EMITS_SCOPES, run_list },
+  { "remove", EMITS_RESOURCES, run_remove },
+  { "set_not_after", 0, run_set_not_after },
+  { "console_log", 0, run_console_log },
 };
 
 const struct call_type *
@@ -208,7 +208,7 @@ send_result (struct host *h, uint32_t id, int32_t kind, json_t *value, const str
   AUTO_JSON json_t *j = json_object ();
   char text[sizeof err->text], code[sizeof err->provider_code], request[sizeof err->request_id];
 
-  json_put_str (j, "kind", err_kind_name ((enum err_kind)kind));
+  json_put_str (j, "kind", err_kind_name ((enum err_kind) kind));
   if (kind == GPUB_OK) {
     json_object_set (j, "value", value);
     out_json (&h->out, WIRE_RESULT, id, 0, j);
@@ -229,16 +229,16 @@ send_result (struct host *h, uint32_t id, int32_t kind, json_t *value, const str
 void
 run_refuse (struct host *h, uint32_t id, enum err_kind kind, const char *text)
 {
-  struct gpub_error err = {.size = sizeof err};
+  struct gpub_error err = { .size = sizeof err };
 
-  send_result (h, id, (int32_t)kind, NULL, &err, text);
+  send_result (h, id, (int32_t) kind, NULL, &err, text);
 }
 
 void
 run_call (struct gpub_call *c)
 {
   AUTO_JSON json_t *value = json_object ();
-  struct gpub_error err = {.size = sizeof err};
+  struct gpub_error err = { .size = sizeof err };
   const char *why = NULL;
   int32_t rc = GPUB_E_CANCELLED;
 

@@ -59,7 +59,7 @@ secrets_mask (struct host *h, char *bytes, size_t len)
     const struct secret *s = &h->secrets.at[i];
     char *p = bytes;
 
-    while (s->len > 0 && (p = memmem (p, len - (size_t)(p - bytes), s->bytes, s->len)))
+    while (s->len > 0 && (p = memmem (p, len - (size_t) (p - bytes), s->bytes, s->len)))
       memset (p, '*', s->len);
   }
   pthread_mutex_unlock (&h->secrets_lock);

@@ -26,13 +26,13 @@ static int
 open_plugin (struct host *h, struct err *e)
 {
   struct gpub_config conf = {
-      .size = sizeof conf,
-      .values = h->options.values.at,
-      .count = h->options.values.n,
-      .provider = h->name,
-      .owner = h->owner,
+    .size = sizeof conf,
+    .values = h->options.values.at,
+    .count = h->options.values.n,
+    .provider = h->name,
+    .owner = h->owner,
   };
-  struct gpub_error err = {.size = sizeof err};
+  struct gpub_error err = { .size = sizeof err };
   struct gpub_call call;
   char text[sizeof err.text];
   int32_t rc;
@@ -46,13 +46,13 @@ open_plugin (struct host *h, struct err *e)
     rc = GPUB_E_INTERNAL;
   text_copy (text, sizeof text, err.text, sizeof err.text - 1);
   secrets_redact (h, text);
-  return err_set (e, (enum err_kind)rc, "%s", text);
+  return err_set (e, (enum err_kind) rc, "%s", text);
 }
 
 static const struct json_member members[] = {
-    {"name", JSON_STRING, true},     {"plugin", JSON_STRING, true},
-    {"owner", JSON_STRING, true},    {"state_dir", JSON_STRING, false},
-    {"options", JSON_OBJECT, false}, {"http", JSON_OBJECT, false},
+  { "name", JSON_STRING, true },     { "plugin", JSON_STRING, true },
+  { "owner", JSON_STRING, true },    { "state_dir", JSON_STRING, false },
+  { "options", JSON_OBJECT, false }, { "http", JSON_OBJECT, false },
 };
 
 static int
@@ -117,7 +117,7 @@ on_secret (struct host *h, const struct wire_frame *f)
   if (wire_secret (f, &name, &bytes, &len) < 0)
     return -1;
   secret_put (h, name, bytes, len);
-  explicit_bzero ((char *)(uintptr_t)bytes, len);
+  explicit_bzero ((char *) (uintptr_t) bytes, len);
   return 0;
 }
 
@@ -218,15 +218,15 @@ void
 serve (struct host *h, int stdio)
 {
   AUTO_JSON json_t *hello = child_hello ("provider");
-  struct wire_buf in = {0};
-  struct lines lines = {.n = 0};
+  struct wire_buf in = { 0 };
+  struct lines lines = { .n = 0 };
 
   out_json (&h->out, WIRE_HELLO, 0, 0, hello);
   for (;;) {
     struct pollfd p[] = {
-        {.fd = h->out.fd, .events = POLLIN | (out_pending (&h->out) ? POLLOUT : 0)},
-        {.fd = stdio, .events = POLLIN},
-        {.fd = h->out.wake, .events = POLLIN},
+      { .fd = h->out.fd, .events = POLLIN | (out_pending (&h->out) ? POLLOUT : 0) },
+      { .fd = stdio, .events = POLLIN },
+      { .fd = h->out.wake, .events = POLLIN },
     };
     eventfd_t pokes;
 

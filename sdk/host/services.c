@@ -24,7 +24,7 @@ error_fill (struct gpub_error *err, const char *fmt, ...)
 static void
 host_log (struct gpub_call *c, int32_t level, const char *event, const char *text)
 {
-  static const int priority[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+  static const int priority[] = { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR };
 
   if (level < GPUB_LOG_DEBUG || level > GPUB_LOG_ERROR)
     level = GPUB_LOG_ERROR;
@@ -40,7 +40,7 @@ host_cancelled (struct gpub_call *c)
 static uint32_t
 host_ms_left (struct gpub_call *c)
 {
-  return (uint32_t)call_left_ms (c);
+  return (uint32_t) call_left_ms (c);
 }
 
 static int32_t
@@ -53,7 +53,7 @@ host_sleep (struct gpub_call *c, uint32_t ms)
 static int64_t
 host_now_ms (struct gpub_call *c)
 {
-  (void)c;
+  (void) c;
   return clock_wall_ms ();
 }
 
@@ -85,7 +85,7 @@ state_failed (struct gpub_call *c, const struct err *e)
 {
   if (e->kind != ERR_NOT_FOUND)
     out_log (&c->host->out, LOG_ERR, "state.failed", c->id, "%s", e->text);
-  return (int32_t)e->kind;
+  return (int32_t) e->kind;
 }
 
 static int32_t
@@ -117,20 +117,20 @@ void
 services_fill (struct gpub_host *t)
 {
   *t = (struct gpub_host){
-      .size = sizeof *t,
-      .abi = GPUB_ABI,
-      .log = host_log,
-      .cancelled = host_cancelled,
-      .ms_left = host_ms_left,
-      .sleep = host_sleep,
-      .now_ms = host_now_ms,
-      .emit_offer = emit_offer,
-      .emit_machine = emit_machine,
-      .emit_resource = emit_resource,
-      .scope_done = emit_scope,
-      .http = http_request,
-      .secret = host_secret,
-      .state_get = host_state_get,
-      .state_put = host_state_put,
+    .size = sizeof *t,
+    .abi = GPUB_ABI,
+    .log = host_log,
+    .cancelled = host_cancelled,
+    .ms_left = host_ms_left,
+    .sleep = host_sleep,
+    .now_ms = host_now_ms,
+    .emit_offer = emit_offer,
+    .emit_machine = emit_machine,
+    .emit_resource = emit_resource,
+    .scope_done = emit_scope,
+    .http = http_request,
+    .secret = host_secret,
+    .state_get = host_state_get,
+    .state_put = host_state_put,
   };
 }

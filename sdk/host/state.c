@@ -54,10 +54,10 @@ read_all (int fd, char *at, size_t cap)
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
-      return got < 0 ? -1 : (ssize_t)n;
-    n += (size_t)got;
+      return got < 0 ? -1 : (ssize_t) n;
+    n += (size_t) got;
   }
-  return (ssize_t)n;
+  return (ssize_t) n;
 }
 
 static int
@@ -71,7 +71,7 @@ write_all (int fd, const char *at, size_t len)
     if (put < 0)
       return -1;
     at += put;
-    len -= (size_t)put;
+    len -= (size_t) put;
   }
   return 0;
 }
@@ -95,7 +95,7 @@ state_read (struct host *h, const char *key, char **bytes, size_t *len, struct e
   if (n < 0)
     return err_set (e, ERR_INTERNAL, "state %s: %s", key, strerror (errno));
   buf[n] = '\0';
-  *len = (size_t)n;
+  *len = (size_t) n;
   *bytes = STEAL (buf);
   return 0;
 }

@@ -23,9 +23,9 @@ sequence (const unsigned char *p, size_t n)
     size_t len;
     unsigned char min2, max2;
   } forms[] = {
-      {0x01, 0x7f, 1, 0, 0},       {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
-      {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
-      {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
+    { 0x01, 0x7f, 1, 0, 0 },       { 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
+    { 0xe1, 0xec, 3, 0x80, 0xbf }, { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
+    { 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
   };
 
   for (size_t i = 0; i < N_ELEMENTS (forms); i++) {
@@ -46,7 +46,7 @@ sequence (const unsigned char *p, size_t n)
 static size_t
 clean (char *out, size_t size, const char *s, size_t max)
 {
-  const unsigned char *p = (const unsigned char *)s;
+  const unsigned char *p = (const unsigned char *) s;
   size_t n = strnlen (s, max), at = 0;
 
   while (n > 0) {
@@ -54,7 +54,7 @@ clean (char *out, size_t size, const char *s, size_t max)
 
     if (at + put >= size)
       break;
-    memcpy (out + at, len ? (const char *)p : replacement, put);
+    memcpy (out + at, len ? (const char *) p : replacement, put);
     at += put;
     p += len ? len : 1;
     n -= len ? len : 1;
@@ -82,14 +82,14 @@ text_copy (char *out, size_t size, const char *s, size_t max)
 {
   clean (out, size, s, max);
   for (char *p = out; *p; p++)
-    if ((unsigned char)*p < ' ' || *p == 0x7f)
+    if ((unsigned char) *p < ' ' || *p == 0x7f)
       *p = ' ';
 }
 
 bool
 text_is_utf8 (const char *s, size_t len)
 {
-  const unsigned char *p = (const unsigned char *)s;
+  const unsigned char *p = (const unsigned char *) s;
 
   while (len > 0) {
     size_t n = sequence (p, len);
@@ -109,7 +109,7 @@ base64_encode (const void *bytes, size_t len)
 
   if (!out)
     abort ();
-  out[EVP_EncodeBlock ((unsigned char *)out, bytes, (int)len)] = '\0';
+  out[EVP_EncodeBlock ((unsigned char *) out, bytes, (int) len)] = '\0';
   return out;
 }
 
@@ -122,7 +122,7 @@ base64_decode (const char *text, size_t *len, struct err *e)
 
   if (!out)
     abort ();
-  got = n % 4 == 0 ? EVP_DecodeBlock (out, (const unsigned char *)text, (int)n) : -1;
+  got = n % 4 == 0 ? EVP_DecodeBlock (out, (const unsigned char *) text, (int) n) : -1;
   if (got < 0) {
     free (out);
     err_set (e, ERR_INVALID, "user_data is not base64");
@@ -131,6 +131,6 @@ base64_decode (const char *text, size_t *len, struct err *e)
   for (size_t i = n; i > 0 && text[i - 1] == '='; i--)
     got--;
   out[got] = '\0';
-  *len = (size_t)got;
+  *len = (size_t) got;
   return out;
 }

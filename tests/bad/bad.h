@@ -53,11 +53,9 @@ UNUSED static int32_t
 bad_create (void *self UNUSED, struct gpub_call *call, const struct gpub_create *args,
             struct gpub_error *err UNUSED)
 {
-  struct gpub_machine m = {.size = sizeof m,
-                           .id = "bad-1",
-                           .scope = "bad",
-                           .name = args->name,
-                           .state = GPUB_STATE_RUNNING};
+  struct gpub_machine m = {
+    .size = sizeof m, .id = "bad-1", .scope = "bad", .name = args->name, .state = GPUB_STATE_RUNNING
+  };
 
   return host->emit_machine (call, &m);
 }
@@ -92,21 +90,21 @@ bad_remove (void *self UNUSED, struct gpub_call *call UNUSED, const struct gpub_
 #define BAD_ENTRY(...)                                                                             \
  const struct gpub_provider *gpub_provider_entry (uint32_t abi UNUSED)                             \
  {                                                                                                 \
-  static const struct gpub_provider p = {.size = sizeof p,                                         \
-                                         .abi = GPUB_ABI,                                          \
-                                         .name = GPUB_NAME,                                        \
-                                         .version = "0",                                           \
-                                         .max_parallel = 4,                                        \
-                                         .open = bad_open,                                         \
-                                         .close = bad_close,                                       \
-                                         .probe = bad_probe,                                       \
-                                         .list_offers = bad_list_offers,                           \
-                                         .create = bad_create,                                     \
-                                         .get = bad_get,                                           \
-                                         .find = bad_find,                                         \
-                                         .list = bad_list,                                         \
-                                         .remove = bad_remove,                                     \
-                                         __VA_ARGS__};                                             \
+  static const struct gpub_provider p = { .size = sizeof p,                                        \
+                                          .abi = GPUB_ABI,                                         \
+                                          .name = GPUB_NAME,                                       \
+                                          .version = "0",                                          \
+                                          .max_parallel = 4,                                       \
+                                          .open = bad_open,                                        \
+                                          .close = bad_close,                                      \
+                                          .probe = bad_probe,                                      \
+                                          .list_offers = bad_list_offers,                          \
+                                          .create = bad_create,                                    \
+                                          .get = bad_get,                                          \
+                                          .find = bad_find,                                        \
+                                          .list = bad_list,                                        \
+                                          .remove = bad_remove,                                    \
+                                          __VA_ARGS__ };                                           \
   return &p;                                                                                       \
  }
 

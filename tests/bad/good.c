@@ -21,8 +21,8 @@ static int64_t boot_ms, ssh_port, capacity;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const kinds[] = {
-    "ok",           "invalid",     "auth",    "not-found", "conflict",    "quota",    "capacity",
-    "rate-limited", "unavailable", "unknown", "cancelled", "unsupported", "internal",
+  "ok",           "invalid",     "auth",    "not-found", "conflict",    "quota",    "capacity",
+  "rate-limited", "unavailable", "unknown", "cancelled", "unsupported", "internal",
 };
 
 static const char default_offers[] =
@@ -36,15 +36,15 @@ static const char default_offers[] =
     "\"vram_mib\":46068,\"vcpus\":16,\"ram_mib\":131072,\"disk_gib\":200,\"price\":0.90}]";
 
 static const struct gpub_option options[] = {
-    {sizeof options[0], "offers", GPUB_OPT_JSON, 0, default_offers, "what there is to rent"},
-    {sizeof options[0], "boot", GPUB_OPT_DURATION, 0, "0s", "from create to running"},
-    {sizeof options[0], "address", GPUB_OPT_STRING, 0, "127.0.0.1", "of every machine"},
-    {sizeof options[0], "ssh_user", GPUB_OPT_STRING, 0, "ubuntu", "of every machine"},
-    {sizeof options[0], "ssh_port", GPUB_OPT_INT, 0, "22", "of every machine"},
-    {sizeof options[0], "capacity", GPUB_OPT_INT, 0, "0",
-     "how many machines there may be, 0: any number"},
-    {sizeof options[0], "faults_file", GPUB_OPT_STRING, 0, NULL,
-     "what is to go wrong, read at every call"},
+  { sizeof options[0], "offers", GPUB_OPT_JSON, 0, default_offers, "what there is to rent" },
+  { sizeof options[0], "boot", GPUB_OPT_DURATION, 0, "0s", "from create to running" },
+  { sizeof options[0], "address", GPUB_OPT_STRING, 0, "127.0.0.1", "of every machine" },
+  { sizeof options[0], "ssh_user", GPUB_OPT_STRING, 0, "ubuntu", "of every machine" },
+  { sizeof options[0], "ssh_port", GPUB_OPT_INT, 0, "22", "of every machine" },
+  { sizeof options[0], "capacity", GPUB_OPT_INT, 0, "0",
+    "how many machines there may be, 0: any number" },
+  { sizeof options[0], "faults_file", GPUB_OPT_STRING, 0, NULL,
+    "what is to go wrong, read at every call" },
 };
 
 static const char *
@@ -113,7 +113,7 @@ shard_of (const char *id)
   unsigned sum = 0;
 
   while (*id)
-    sum = sum * 31 + (unsigned char)*id++;
+    sum = sum * 31 + (unsigned char) *id++;
   return sum % SHARDS;
 }
 
@@ -162,22 +162,22 @@ emit (struct gpub_call *call, const char *id, const json_t *j)
   uint64_t n = 0;
   const char *key;
   struct gpub_machine m = {
-      .size = sizeof m,
-      .known = GPUB_MACHINE_PRICE | GPUB_MACHINE_SSH_PORT | GPUB_MACHINE_CREATED |
-               GPUB_MACHINE_NOT_AFTER,
-      .id = id,
-      .scope = str (j, "region"),
-      .region = str (j, "region"),
-      .name = str (j, "name"),
-      .instance_type = str (j, "offer_ref"),
-      .ssh_user = ssh_user,
-      .ssh_port = (uint32_t)ssh_port,
-      .price_udollar = (uint64_t)num (j, "price_udollar"),
-      .created_ms = num (j, "created_ms"),
-      .not_after_ms = num (j, "not_after_ms"),
-      .tags = tags,
-      .raw_state = "BOOTING",
-      .state = GPUB_STATE_CREATING,
+    .size = sizeof m,
+    .known =
+        GPUB_MACHINE_PRICE | GPUB_MACHINE_SSH_PORT | GPUB_MACHINE_CREATED | GPUB_MACHINE_NOT_AFTER,
+    .id = id,
+    .scope = str (j, "region"),
+    .region = str (j, "region"),
+    .name = str (j, "name"),
+    .instance_type = str (j, "offer_ref"),
+    .ssh_user = ssh_user,
+    .ssh_port = (uint32_t) ssh_port,
+    .price_udollar = (uint64_t) num (j, "price_udollar"),
+    .created_ms = num (j, "created_ms"),
+    .not_after_ms = num (j, "not_after_ms"),
+    .tags = tags,
+    .raw_state = "BOOTING",
+    .state = GPUB_STATE_CREATING,
   };
 
   if (m.not_after_ms == 0)
@@ -190,7 +190,7 @@ emit (struct gpub_call *call, const char *id, const json_t *j)
   json_object_foreach (marks, key, tag)
   {
     if (n < 16)
-      tags[n++] = (struct gpub_kv){key, json_string_value (tag)};
+      tags[n++] = (struct gpub_kv){ key, json_string_value (tag) };
   }
   m.ntags = n;
   return host->emit_machine (call, &m);
@@ -214,13 +214,13 @@ good_probe (void *self UNUSED, struct gpub_call *call, struct gpub_identity *id,
 static uint32_t
 u32 (const json_t *j, const char *key)
 {
-  return (uint32_t)num (j, key);
+  return (uint32_t) num (j, key);
 }
 
 static uint64_t
 price_of (const json_t *j)
 {
-  return (uint64_t)(json_number_value (json_object_get (j, "price")) * 1e6 + 0.5);
+  return (uint64_t) (json_number_value (json_object_get (j, "price")) * 1e6 + 0.5);
 }
 
 static uint64_t
@@ -230,9 +230,10 @@ known_of (const json_t *j)
     const char *name;
     uint64_t bit;
   } bits[] = {
-      {"price", GPUB_OFFER_PRICE}, {"gpu_count", GPUB_OFFER_GPUS}, {"vram_mib", GPUB_OFFER_VRAM},
-      {"vcpus", GPUB_OFFER_VCPUS}, {"ram_mib", GPUB_OFFER_RAM},    {"disk_gib", GPUB_OFFER_DISK},
-      {"stock", GPUB_OFFER_STOCK},
+    { "price", GPUB_OFFER_PRICE },   { "gpu_count", GPUB_OFFER_GPUS },
+    { "vram_mib", GPUB_OFFER_VRAM }, { "vcpus", GPUB_OFFER_VCPUS },
+    { "ram_mib", GPUB_OFFER_RAM },   { "disk_gib", GPUB_OFFER_DISK },
+    { "stock", GPUB_OFFER_STOCK },
   };
   uint64_t known = 0;
 
@@ -246,30 +247,30 @@ emit_one_offer (struct gpub_call *call, const json_t *j)
 {
   const char *market = str (j, "market");
   struct gpub_offer o = {
-      .size = sizeof o,
-      .known = known_of (j),
-      .offer_ref = str (j, "offer_ref"),
-      .scope = str (j, "region"),
-      .region = str (j, "region"),
-      .country = str (j, "country"),
-      .cloud = str (j, "cloud"),
-      .instance_type = str (j, "instance_type") ? str (j, "instance_type") : str (j, "offer_ref"),
-      .gpu_name = str (j, "gpu_name"),
-      .vram_mib = (uint64_t)num (j, "vram_mib"),
-      .ram_mib = (uint64_t)num (j, "ram_mib"),
-      .gpu_count = u32 (j, "gpu_count"),
-      .vcpus = u32 (j, "vcpus"),
-      .disk_gib = u32 (j, "disk_gib"),
-      .disk_max_gib = u32 (j, "disk_max_gib"),
-      .stock = u32 (j, "stock"),
-      .market = market && strcmp (market, "spot") == 0 ? GPUB_MARKET_SPOT : GPUB_MARKET_ON_DEMAND,
-      .availability = GPUB_AVAIL_AVAILABLE,
-      .arch = str (j, "arch") ? str (j, "arch") : "x86_64",
-      .interconnect = str (j, "interconnect"),
-      .currency = str (j, "currency"),
-      .price_udollar = price_of (j),
-      .driver = str (j, "driver"),
-      .fabric = str (j, "fabric"),
+    .size = sizeof o,
+    .known = known_of (j),
+    .offer_ref = str (j, "offer_ref"),
+    .scope = str (j, "region"),
+    .region = str (j, "region"),
+    .country = str (j, "country"),
+    .cloud = str (j, "cloud"),
+    .instance_type = str (j, "instance_type") ? str (j, "instance_type") : str (j, "offer_ref"),
+    .gpu_name = str (j, "gpu_name"),
+    .vram_mib = (uint64_t) num (j, "vram_mib"),
+    .ram_mib = (uint64_t) num (j, "ram_mib"),
+    .gpu_count = u32 (j, "gpu_count"),
+    .vcpus = u32 (j, "vcpus"),
+    .disk_gib = u32 (j, "disk_gib"),
+    .disk_max_gib = u32 (j, "disk_max_gib"),
+    .stock = u32 (j, "stock"),
+    .market = market && strcmp (market, "spot") == 0 ? GPUB_MARKET_SPOT : GPUB_MARKET_ON_DEMAND,
+    .availability = GPUB_AVAIL_AVAILABLE,
+    .arch = str (j, "arch") ? str (j, "arch") : "x86_64",
+    .interconnect = str (j, "interconnect"),
+    .currency = str (j, "currency"),
+    .price_udollar = price_of (j),
+    .driver = str (j, "driver"),
+    .fabric = str (j, "fabric"),
   };
 
   return host->emit_offer (call, &o);
@@ -325,8 +326,8 @@ new_machine (struct gpub_call *call, const json_t *o, const struct gpub_create *
   json_t *j = json_pack ("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:{}}", "name", args->name, "token",
                          args->token, "offer_ref", args->offer_ref, "region",
                          str (o, "region") ? str (o, "region") : "r1", "price_udollar",
-                         (json_int_t)price_of (o), "created_ms", (json_int_t)host->now_ms (call),
-                         "not_after_ms", (json_int_t)args->not_after_ms, "tags");
+                         (json_int_t) price_of (o), "created_ms", (json_int_t) host->now_ms (call),
+                         "not_after_ms", (json_int_t) args->not_after_ms, "tags");
 
   for (uint64_t i = 0; i < args->ntags; i++)
     json_object_set_new (json_object_get (j, "tags"), args->tags[i].key,
@@ -342,7 +343,7 @@ count (struct gpub_call *call)
   for (unsigned s = 0; s < SHARDS; s++) {
     json_t *book = book_read (call, s);
 
-    n += (int64_t)json_object_size (book);
+    n += (int64_t) json_object_size (book);
     json_decref (book);
   }
   return n;
@@ -361,7 +362,7 @@ store (struct gpub_call *call, const json_t *o, const struct gpub_create *args, 
               str (old, "offer_ref"));
     rc = GPUB_E_CONFLICT;
   } else if (!old && capacity > 0 && count (call) >= capacity) {
-    snprintf (err->text, sizeof err->text, "all %lld machines are rented", (long long)capacity);
+    snprintf (err->text, sizeof err->text, "all %lld machines are rented", (long long) capacity);
     rc = GPUB_E_CAPACITY;
   } else if (!old) {
     json_object_set_new (book, id, new_machine (call, o, args));
@@ -514,7 +515,7 @@ static int32_t
 good_console_log (void *self UNUSED, struct gpub_call *call UNUSED, const struct gpub_ref *ref,
                   char *out, uint64_t cap, uint64_t *len, struct gpub_error *err UNUSED)
 {
-  *len = (uint64_t)snprintf (out, cap, "%s booted\n", ref->id);
+  *len = (uint64_t) snprintf (out, cap, "%s booted\n", ref->id);
   return GPUB_OK;
 }
 

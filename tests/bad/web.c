@@ -14,7 +14,7 @@ static int32_t
 web_open (const struct gpub_host *h, struct gpub_call *call, const struct gpub_config *conf,
           void **self, struct gpub_error *err UNUSED)
 {
-  (void)call;
+  (void) call;
   host = h;
   *self = NULL;
   for (uint64_t i = 0; i < conf->count; i++)
@@ -26,7 +26,7 @@ web_open (const struct gpub_host *h, struct gpub_call *call, const struct gpub_c
 static int
 count (void *ctx, const void *bytes UNUSED, uint64_t len)
 {
-  *(uint64_t *)ctx += len;
+  *(uint64_t *) ctx += len;
   return 0;
 }
 
@@ -37,14 +37,14 @@ tell (struct gpub_call *call, const struct gpub_http_response *r, uint64_t strea
   int n = snprintf (text, sizeof text,
                     "status=%d version=%u sent=%u retry_after_ms=%u body_len=%llu streamed=%llu",
                     r->status, r->http_version, r->sent, r->retry_after_ms,
-                    (unsigned long long)r->body_len, (unsigned long long)streamed);
+                    (unsigned long long) r->body_len, (unsigned long long) streamed);
 
-  for (uint64_t i = 0; i < r->nheaders && n < (int)sizeof text; i++)
+  for (uint64_t i = 0; i < r->nheaders && n < (int) sizeof text; i++)
     if (strncmp (r->headers[i].key, "x-", 2) == 0)
-      n += snprintf (text + n, sizeof text - (size_t)n, " %s=%s", r->headers[i].key,
+      n += snprintf (text + n, sizeof text - (size_t) n, " %s=%s", r->headers[i].key,
                      r->headers[i].value);
-  for (uint64_t i = 0; i < r->ntrailers && n < (int)sizeof text; i++)
-    n += snprintf (text + n, sizeof text - (size_t)n, " trailer:%s=%s", r->trailers[i].key,
+  for (uint64_t i = 0; i < r->ntrailers && n < (int) sizeof text; i++)
+    n += snprintf (text + n, sizeof text - (size_t) n, " trailer:%s=%s", r->trailers[i].key,
                    r->trailers[i].value);
   host->log (call, GPUB_LOG_INFO, "web.answer", text);
 }
@@ -54,20 +54,20 @@ ask (struct gpub_call *call, const char *method, const char *path, uint32_t flag
      struct gpub_error *err)
 {
   char url[1024], auth[256] = "Bearer ";
-  struct gpub_kv headers[] = {{"Authorization", auth}, {"X-Empty", ""}};
-  struct gpub_http_response r = {.size = sizeof r};
-  struct gpub_http_request rq = {.size = sizeof rq,
-                                 .method = method,
-                                 .url = url,
-                                 .headers = headers,
-                                 .nheaders = 2,
-                                 .flags = flags};
+  struct gpub_kv headers[] = { { "Authorization", auth }, { "X-Empty", "" } };
+  struct gpub_http_response r = { .size = sizeof r };
+  struct gpub_http_request rq = { .size = sizeof rq,
+                                  .method = method,
+                                  .url = url,
+                                  .headers = headers,
+                                  .nheaders = 2,
+                                  .flags = flags };
   uint64_t streamed = 0, len;
   const void *key;
   int32_t rc;
 
   if (host->secret (call, "api_key", &key, &len) == GPUB_OK)
-    snprintf (auth, sizeof auth, "Bearer %.*s", (int)len, (const char *)key);
+    snprintf (auth, sizeof auth, "Bearer %.*s", (int) len, (const char *) key);
   snprintf (url, sizeof url, "%s%s", strstr (path, "://") ? "" : endpoint, path);
   if (strncmp (path, "/stream", 7) == 0) {
     rq.on_body = count;
@@ -113,7 +113,7 @@ static int32_t
 web_create (void *self UNUSED, struct gpub_call *call, const struct gpub_create *args,
             struct gpub_error *err)
 {
-  struct gpub_machine m = {.size = sizeof m, .id = "web-1", .state = GPUB_STATE_CREATING};
+  struct gpub_machine m = { .size = sizeof m, .id = "web-1", .state = GPUB_STATE_CREATING };
   int32_t rc = ask (call, "POST", args->offer_ref, GPUB_HTTP_MUTATES, err);
 
   if (strncmp (args->offer_ref, "/twice", 6) == 0)
@@ -131,9 +131,9 @@ web_remove (void *self UNUSED, struct gpub_call *call, const struct gpub_ref *re
 }
 
 static const struct gpub_option options[] = {
-    {sizeof options[0], "endpoint", GPUB_OPT_STRING, 0, "https://api.invalid",
-     "where the cloud is"},
-    {sizeof options[0], "api_key", GPUB_OPT_STRING, GPUB_OPT_SECRET, NULL, "the account's key"},
+  { sizeof options[0], "endpoint", GPUB_OPT_STRING, 0, "https://api.invalid",
+    "where the cloud is" },
+  { sizeof options[0], "api_key", GPUB_OPT_STRING, GPUB_OPT_SECRET, NULL, "the account's key" },
 };
 
 BAD_ENTRY (.open = web_open, .probe = web_probe, .list_offers = web_list_offers,

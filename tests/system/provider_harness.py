@@ -254,12 +254,15 @@ class Request:
         return json.loads(self.body)
 
 
+DROP = object()  # close the connection without an answer
+
+
 class HttpServer:
     """handler(request) -> (status, headers, body) with body bytes, text or something to dump as JSON; or one of
     DROP (close without an answer), ("raw", bytes) (these bytes, then close) and ("raw", bytes, True) (and leave
     the connection open); or a wait on an Event inside the handler for slowness."""
 
-    DROP = object()
+
 
     def __init__(self, handler):
         self.handler, self.requests = handler, []
@@ -294,7 +297,7 @@ class HttpServer:
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do
 
             def answer(self, reply):
-                if reply is HttpServer.DROP:
+                if reply is DROP:
                     self.close_connection = True
                     self.connection.shutdown(socket.SHUT_RDWR)
                     return
