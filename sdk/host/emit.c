@@ -1,6 +1,6 @@
 /* emit.c - offers and machines travel in batches; what costs money waits until it is in the books
  *
- * The daemon reads a frame with the limits of core/json.h, so a batch is bounded in tokens too.
+ * The daemon bounds the tokens of a frame, so a batch is bounded in them too.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include "core/json.h"
 #include "sdk/host/host.h"
 
-enum { BATCH_MAX = 64, BATCH_BYTES = 200 * 1024, BATCH_TOKENS = JSON_MAX_TOKENS - 64 };
+enum { BATCH_MAX = 64, BATCH_BYTES = 200 * 1024, BATCH_TOKENS = WIRE_ANSWER_TOKENS - 64 };
 
 /* As json_scan() counts them. */
 static size_t
@@ -118,7 +118,9 @@ send_and_wait (struct gpub_call *c, const char *name, json_t *j)
   pthread_mutex_lock (&c->lock);
   acked = c->acks >= want;
   pthread_mutex_unlock (&c->lock);
-  return acked ? GPUB_OK : stopped (c);
+  /* A daemon that hung up reads on but sends no more: it has the item, and a cancelled create would
+   * be untrue. */
+  return acked || atomic_load (&c->stop) == STOP_DRAIN ? GPUB_OK : stopped (c);
 }
 
 int32_t

@@ -71,7 +71,8 @@ check_secrets (const struct host *h, struct err *e)
 static int
 configure (struct host *h, const char *body, size_t len, struct err *e)
 {
-  AUTO_JSON json_t *conf = json_parse (body, len, e);
+  AUTO_JSON json_t *conf =
+      json_parse_max (body, len, WIRE_ANSWER_TOKENS, e); /* a list of hosts may be long */
 
   if (!conf || json_check (conf, members, N_ELEMENTS (members), e) < 0)
     return -1;
