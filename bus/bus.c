@@ -15,7 +15,6 @@
 #include "bus/ipc.h"
 #include "bus/monitor.h"
 #include "bus/sock.h"
-#include "core/log.h"
 
 enum {
   MESSAGE_MAX =
@@ -87,7 +86,10 @@ start (struct bus *b, const struct bus_config *c, struct err *e)
     return -1;
   if (serve (b, BUS_REQUESTS, c->requests, c->nrequests, e) < 0)
     return -1;
-  return serve (b, BUS_EVENTS, c->events, c->nevents, e);
+  if (serve (b, BUS_EVENTS, c->events, c->nevents, e) < 0)
+    return -1;
+  pump_init (b);
+  return 0;
 }
 
 struct bus *
@@ -131,98 +133,6 @@ bus_free (struct bus *b)
   if (b->wake >= 0)
     close (b->wake);
   free (b);
-}
-
-size_t
-bus_fds (const struct bus *b, int *fds, size_t max)
-{
-  const int all[] = { b->wake,
-                      sock_fd (b->zap.sock),
-                      sock_fd (b->sock[BUS_REQUESTS]),
-                      sock_fd (b->sock[BUS_EVENTS]),
-                      sock_fd (b->mon[BUS_REQUESTS]),
-                      sock_fd (b->mon[BUS_EVENTS]) };
-  size_t n = N_ELEMENTS (all) < max ? N_ELEMENTS (all) : max;
-
-  memcpy (fds, all, n * sizeof *fds);
-  return n;
-}
-
-/* A client that died with requests under way is noticed here, though nothing is sent to it. */
-static void
-on_disconnect (struct bus *b, int fd)
-{
-  for (size_t i = 0; i < b->sessions.n; i++)
-    if (b->sessions.at[i]->who && b->sessions.at[i]->fd == fd && fd >= 0)
-      reply_gone (b, b->sessions.at[i]);
-}
-
-static void
-monitors_pump (struct bus *b)
-{
-  struct monitor_event ev;
-
-  for (int i = 0; i < BUS_SOCKETS; i++)
-    while (monitor_next (b->mon[i], &ev)) {
-      if (ev.what == ZMQ_EVENT_DISCONNECTED && i == BUS_REQUESTS)
-        on_disconnect (b, (int) ev.value);
-      else if (ev.what == ZMQ_EVENT_ACCEPT_FAILED)
-        log_at (LOG_WARNING, "bus.accept-failed", "reason=\"%s\"", zmq_strerror ((int) ev.value));
-    }
-}
-
-/* A descriptor can only be reused after its end was reported, and its next owner has to pass the
- * access handler first: hence access, then ends, then requests. */
-static int
-turn (struct bus *b)
-{
-  int more;
-
-  zap_pump (&b->zap);
-  monitors_pump (b);
-  more = router_pump (b);
-  if (b->sessions.with_queue)
-    reply_flush (b);
-  return more;
-}
-
-void
-bus_wake (struct bus *b)
-{
-  uint64_t one = 1;
-
-  if (!b->woken)
-    b->woken = write (b->wake, &one, sizeof one) == sizeof one;
-}
-
-static void
-sleep_again (struct bus *b)
-{
-  uint64_t count;
-
-  if (b->woken && read (b->wake, &count, sizeof count) == sizeof count)
-    b->woken = 0;
-}
-
-int
-bus_pump (struct bus *b)
-{
-  int more;
-
-  sleep_again (b);
-  if (b->sweep)
-    principals_sweep (&b->who);
-  b->sweep = 0;
-  b->pumping = 1;
-  more = turn (b);
-  b->pumping = 0;
-  sock_events (b->sock[BUS_EVENTS]);
-  more |= (sock_events (b->zap.sock) | sock_events (b->sock[BUS_REQUESTS]) |
-           sock_events (b->mon[BUS_REQUESTS]) | sock_events (b->mon[BUS_EVENTS])) &
-          ZMQ_POLLIN;
-  if (more)
-    bus_wake (b);
-  return more != 0;
 }
 
 void

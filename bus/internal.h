@@ -2,6 +2,8 @@
 #ifndef GPUB_BUS_INTERNAL_H
 #define GPUB_BUS_INTERNAL_H
 
+#include <poll.h>
+
 #include "bus/bus.h"
 #include "bus/ipc.h"
 #include "bus/session.h"
@@ -9,9 +11,21 @@
 
 enum bus_socket { BUS_REQUESTS, BUS_EVENTS, BUS_SOCKETS };
 
+/* Whose file descriptor. */
+enum bus_fd {
+  FD_WAKE,
+  FD_ZAP,
+  FD_REQUESTS,
+  FD_EVENTS,
+  FD_REQUESTS_MONITOR,
+  FD_EVENTS_MONITOR,
+  BUS_FDS
+};
+
 struct bus {
   void *ctx;
   void *sock[BUS_SOCKETS], *mon[BUS_SOCKETS];
+  struct pollfd fds[BUS_FDS];
   int wake; /* eventfd, readable while input is known to wait: ZMQ_FD alone would lose that */
   int woken;
   int pumping; /* bus_pump itself looks again, no need to wake */
@@ -27,7 +41,8 @@ struct bus {
   char body[PROTO_BODY_MAX + 1];
 };
 
-/* bus.c: makes the descriptors readable until the next pump. */
+/* pump.c; bus_wake makes the descriptors readable until the next pump. */
+void pump_init (struct bus *b);
 void bus_wake (struct bus *b);
 
 /* router.c: one turn of the request socket; 1 when the budget ended it. */

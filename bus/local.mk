@@ -13,6 +13,7 @@ libbus_la_SOURCES       = \
 	%D%/events.c \
 	%D%/ipc.c %D%/ipc.h \
 	%D%/principal.c %D%/principal.h \
+	%D%/pump.c \
 	%D%/reply.c \
 	%D%/router.c \
 	%D%/selftest.c \
@@ -57,3 +58,10 @@ test_bus_events_t_SOURCES = tests/unit/bus_events.c
 test_bus_events_t_LDADD   = libbus.la
 test_bus_client_t_SOURCES = tests/unit/bus_client.c
 test_bus_client_t_LDADD   = libgpubroker.la libbus.la
+
+# For clients in other languages.
+check_PROGRAMS         += bus-server
+bus_server_SOURCES      = tests/unit/bus_server.c
+bus_server_LDADD        = libbus.la
+TESTS                  += tests/system/bus.py
+EXTRA_DIST             += tests/system/bus.py
