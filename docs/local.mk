@@ -7,6 +7,7 @@ dist_schema_DATA = \
 	%D%/schema/progress.json %D%/schema/provider.json %D%/schema/rejection.json
 exampledir        = $(docdir)/examples
 dist_example_DATA = %D%/examples/gpubroker.conf
+dist_example_SCRIPTS = %D%/examples/events.py %D%/examples/rent.py
 
 EXTRA_DIST  += %D%/schema/examples %D%/children.md %D%/protocol.md
 
