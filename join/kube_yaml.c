@@ -80,7 +80,11 @@ mapping (struct walk *w, const yaml_node_t *n)
                key->start_mark.line + 1, name);
       return NULL;
     }
-    if (json_object_set_new (obj, name, convert (w, p->value)) < 0) {
+    json_t *value = convert (w, p->value);
+
+    if (!value)
+      return NULL;
+    if (json_object_set_new (obj, name, value) < 0) {
       err_set (w->e, ERR_INVALID, "YAML line %zu: a key that is no UTF-8",
                key->start_mark.line + 1);
       return NULL;

@@ -65,6 +65,13 @@ EXTRA_DIST    += %D%/manifests/nvidia-device-plugin.yaml
 	$(AM_V_GEN)$(MKDIR_P) %D% && sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' \
 	  $(srcdir)/%D%/manifests/nvidia-device-plugin.yaml > $@.tmp && mv $@.tmp $@
 
+check_PROGRAMS += test_kube_text.t test_kube_token.t
+TESTS          += test_kube_text.t test_kube_token.t
+test_kube_text_t_SOURCES  = tests/unit/kube_text.c
+test_kube_text_t_LDADD    = libkube.la libbase.la
+test_kube_token_t_SOURCES = tests/unit/kube_token.c
+test_kube_token_t_LDADD   = libkube.la libbase.la
+
 # Clusters for tests: a real kube-apiserver where Go can build one, a double elsewhere, and the operator's stand-in.
 EXTRA_DIST += \
 	tests/kube/build.sh \
@@ -73,6 +80,7 @@ EXTRA_DIST += \
 	tests/kube/crds/clusters.yaml \
 	tests/kube/crds/jointokenrequests.yaml \
 	tests/kube/double.py \
+	tests/kube/fakenode.py \
 	tests/kube/k0smotron.py \
 	tests/kube/kubeapi.py \
 	tests/kube/realserver/go.mod \
