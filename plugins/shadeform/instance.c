@@ -56,8 +56,7 @@ instance_tag (const json_t *instance, const char *key)
   const json_t *tag;
   size_t i, n = strlen (key);
 
-  json_array_foreach (json_object_get (instance, "tags"), i, tag)
-  {
+  json_array_foreach (json_object_get (instance, "tags"), i, tag) {
     const char *text = json_is_string (tag) ? json_string_value (tag) : "";
 
     if (strncmp (text, key, n) == 0 && text[n] == '=')
@@ -82,8 +81,7 @@ split_tags (const json_t *instance, json_t *text, struct gpub_kv tags[static TAG
   size_t i;
   uint64_t n = 0;
 
-  json_array_foreach (json_object_get (instance, "tags"), i, tag)
-  {
+  json_array_foreach (json_object_get (instance, "tags"), i, tag) {
     const char *whole = json_is_string (tag) ? json_string_value (tag) : "",
                *equals = strchr (whole, '=');
     json_t *key;

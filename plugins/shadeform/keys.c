@@ -51,8 +51,9 @@ look_up (const struct ctx *c, const char *public_key, char id[static 64])
   keys = json_object_get (body, "ssh_keys");
   if (!json_is_array (keys))
     return plug_error (c->err, GPUB_E_UNAVAILABLE, "list SSH keys: the answer has no list");
-  json_array_foreach (keys, i, key) if (ssh_key_same (json_str (key, "public_key", ""),
-                                                      public_key)) return take_id (c, key, id);
+  json_array_foreach (keys, i, key)
+    if (ssh_key_same (json_str (key, "public_key", ""), public_key))
+      return take_id (c, key, id);
   return GPUB_OK;
 }
 

@@ -188,8 +188,7 @@ confirm_gone (const struct ctx *c, const char *id)
 
   if (rc != GPUB_OK)
     return rc;
-  json_array_foreach (json_object_get (body, "instances"), i, instance)
-  {
+  json_array_foreach (json_object_get (body, "instances"), i, instance) {
     const char *other = json_str (instance, "id", "");
 
     if (strcmp (other, id) == 0 || *other == '\0')
@@ -256,8 +255,7 @@ emit_wanted (const struct ctx *c, const struct gpub_find *f, const json_t *list,
   const json_t *instance;
   size_t i;
 
-  json_array_foreach (list, i, instance)
-  {
+  json_array_foreach (list, i, instance) {
     const char *id = json_str (instance, "id", "");
     int32_t rc;
 

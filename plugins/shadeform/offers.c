@@ -177,16 +177,16 @@ walk (struct walk *w, const json_t *types)
   size_t i, k;
   int32_t rc;
 
-  json_array_foreach (types, i, row)
-  {
+  json_array_foreach (types, i, row) {
     const json_t *list = json_object_get (row, "availability");
 
     if (!json_is_array (list) || !json_is_object (json_object_get (row, "configuration"))) {
       w->odd++;
       continue;
     }
-    json_array_foreach (list, k, availability) if ((rc = walk_seat (w, row, availability)) !=
-                                                   GPUB_OK) return rc;
+    json_array_foreach (list, k, availability)
+      if ((rc = walk_seat (w, row, availability)) != GPUB_OK)
+        return rc;
   }
   return GPUB_OK;
 }

@@ -112,9 +112,9 @@ image_offered (const json_t *images, const char *wanted)
   const json_t *image;
   size_t i;
 
-  json_array_foreach (images, i,
-                      image) if (json_is_string (image) &&
-                                 strcmp (json_string_value (image), wanted) == 0) return true;
+  json_array_foreach (images, i, image)
+    if (json_is_string (image) && strcmp (json_string_value (image), wanted) == 0)
+      return true;
   return false;
 }
 
@@ -126,13 +126,12 @@ image_choose (const struct shadeform *s, const json_t *images)
   const json_t *image;
   size_t i;
 
-  json_array_foreach (
-      s->images, i,
-      image) if (image_offered (images,
-                                json_string_value (image))) return json_string_value (image);
-  json_array_foreach (images, i, image) if (json_is_string (image) &&
-                                            strstr (json_string_value (image),
-                                                    "_shade_os")) return json_string_value (image);
+  json_array_foreach (s->images, i, image)
+    if (image_offered (images, json_string_value (image)))
+      return json_string_value (image);
+  json_array_foreach (images, i, image)
+    if (json_is_string (image) && strstr (json_string_value (image), "_shade_os"))
+      return json_string_value (image);
   image = json_array_get (images, 0);
   return json_is_string (image) ? json_string_value (image) : NULL;
 }
@@ -205,9 +204,9 @@ seat_find (const json_t *types, const struct seat *seat, const json_t **row)
   size_t i, k;
 
   json_array_foreach (types, i, *row)
-      json_array_foreach (json_object_get (*row, "availability"), k,
-                          availability) if (seat_read (&other, *row, availability) &&
-                                            seat_same (seat, &other)) return availability;
+    json_array_foreach (json_object_get (*row, "availability"), k, availability)
+      if (seat_read (&other, *row, availability) && seat_same (seat, &other))
+        return availability;
   return NULL;
 }
 

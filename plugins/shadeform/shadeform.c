@@ -35,26 +35,10 @@ shadeform_close (void *self)
 }
 
 static int32_t
-read_images (const char *text, json_t **images, struct gpub_error *err)
-{
-  size_t i;
-  json_t *image;
-
-  *images = text ? json_loads (text, 0, NULL) : json_array ();
-  json_array_foreach (*images, i, image) if (!json_is_string (image)) return plug_error (
-      err, GPUB_E_INVALID, "images: element %zu is not a string", i + 1);
-  if (!json_is_array (*images))
-    return plug_error (err, GPUB_E_INVALID, "images: '%.100s' is not a list of image names", text);
-  return GPUB_OK;
-}
-
-static int32_t
 read_endpoint (const char *text, char **endpoint, struct gpub_error *err)
 {
   size_t n;
 
-  if (!text)
-    text = options[1].default_value;
   if (strncmp (text, "https://", 8) != 0 && strncmp (text, "http://", 7) != 0)
     return plug_error (err, GPUB_E_INVALID, "endpoint: '%.100s' is no http:// or https:// URL",
                        text);
@@ -70,20 +54,16 @@ shadeform_open (const struct gpub_host *host, struct gpub_call *call,
 {
   struct shadeform *s = calloc (1, sizeof *s);
   const char *shade_cloud = plug_option (config, "shade_cloud");
-  const void *key;
-  uint64_t len = 0;
+  const char *images = plug_option (config, "images");
   int32_t rc;
 
+  (void) call;
   if (!s)
     return plug_error (err, GPUB_E_INTERNAL, "out of memory");
   s->host = host;
+  s->images = images ? json_loads (images, 0, NULL) : json_array ();
   s->shade_cloud = !shade_cloud || strcmp (shade_cloud, "false") != 0;
   rc = read_endpoint (plug_option (config, "endpoint"), &s->endpoint, err);
-  if (rc == GPUB_OK)
-    rc = read_images (plug_option (config, "images"), &s->images, err);
-  if (rc == GPUB_OK && (host->secret (call, "api_key", &key, &len) != GPUB_OK || len == 0))
-    rc = plug_error (err, GPUB_E_INVALID,
-                     "api_key is missing: set api_key_file, api_key_env or api_key_credential");
   if (rc == GPUB_OK)
     *self = s;
   else

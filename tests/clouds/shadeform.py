@@ -58,6 +58,7 @@ class Shadeform(Cloud):
         schemas = document["components"]["schemas"]
         for name in NULLABLE:
             schemas[name]["nullable"] = True
+        del schemas["Status"]["enum"]  # grew twice in a year
         config = schemas["InstanceTypeConfiguration"]
         for name in ("launch_configuration", "auto_delete", "alert"):
             for holder in ("Instance", "InstanceInfoResponse", "UpdateRequest"):
@@ -165,8 +166,7 @@ class Shadeform(Cloud):
 
     def configuration(self, m):
         c = {k: v for k, v in m.extra["row"]["configuration"].items() if k != "os_options"}
-        return dict(c, os=m.extra["os"], **m.extra["configuration"]) if not m.extra["configuration"] else \
-            dict(dict(c, os=m.extra["os"]), **m.extra["configuration"])
+        return {**c, "os": m.extra["os"], **m.extra["configuration"]}
 
     def shown(self, m):
         row, active = m.extra["row"], m.active is not None
