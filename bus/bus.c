@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <zmq.h>
@@ -23,7 +24,9 @@ enum {
   SEND_QUEUE = 64,
   HANDSHAKE_MS = 3000,
   FLUSH_MS = 200,
-  WATCHED = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
+  WATCHED = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED,
+  RESERVED_FDS = 256, /* for the store, the children and the daemon itself */
+  CONNECTIONS_MIN = 64,
 };
 
 static const struct sock_opt request_opts[] = {
@@ -92,6 +95,17 @@ start (struct bus *b, const struct bus_config *c, struct err *e)
   return 0;
 }
 
+/* At the limit of open files libzmq's thread would spin and the daemon could start no child. */
+static uint32_t
+connections_by_limit (void)
+{
+  struct rlimit l;
+
+  if (getrlimit (RLIMIT_NOFILE, &l) < 0 || l.rlim_cur < RESERVED_FDS + CONNECTIONS_MIN)
+    return CONNECTIONS_MIN;
+  return l.rlim_cur - RESERVED_FDS < UINT32_MAX ? (uint32_t) l.rlim_cur - RESERVED_FDS : UINT32_MAX;
+}
+
 struct bus *
 bus_new (const struct bus_config *c, bus_handler *handler, void *ctx, struct err *e)
 {
@@ -104,6 +118,7 @@ bus_new (const struct bus_config *c, bus_handler *handler, void *ctx, struct err
   b->turn_budget = c->turn_budget ? c->turn_budget : 64;
   b->inflight_per_peer = c->inflight_per_peer ? c->inflight_per_peer : 64;
   b->inflight_total = c->inflight_total ? c->inflight_total : 4096;
+  b->connections_max = c->connections ? c->connections : connections_by_limit ();
   b->who.rate = c->rate > 0 ? c->rate : 1000;
   b->who.burst = c->burst >= 1 ? c->burst : 2000;
   principals_load (&b->who, c->uids, c->nuids);

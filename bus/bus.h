@@ -33,6 +33,7 @@ struct bus_config {
   uint32_t turn_budget;       /* requests handled by one pump, 0: 64 */
   uint32_t inflight_per_peer; /* 0: 64 */
   uint32_t inflight_total;    /* 0: 4096 */
+  uint32_t connections;       /* at most, 0: what the limit of open files leaves */
   double rate, burst;         /* requests a second for each principal, 0: 1000 and 2000 */
 };
 
@@ -91,6 +92,7 @@ void bus_beat (struct bus *b, uint64_t epoch, uint64_t seq);
 
 struct bus_counters {
   uint64_t requests, bad_frames, refused, busy, dropped_progress, gone;
+  uint64_t connections; /* at this moment */
 };
 void bus_counters (const struct bus *b, struct bus_counters *out);
 /* Replaces who may ask; a removed uid is denied at its next request. */

@@ -34,7 +34,8 @@ struct bus {
   struct zap zap;
   struct principals who;
   struct sessions sessions;
-  uint32_t turn_budget, inflight_per_peer, inflight_total;
+  uint32_t turn_budget, inflight_per_peer, inflight_total, connections_max;
+  int64_t complained_ms; /* of connections that cannot be accepted */
   bus_handler *handler;
   void *ctx_of_handler;
   struct bus_counters counters;

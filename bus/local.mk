@@ -42,6 +42,7 @@ bus_tests               = \
 	test_bus_access.t \
 	test_bus_events.t \
 	test_bus_client.t \
+	test_client_cxx.t \
 	$(NULL)
 check_PROGRAMS         += $(bus_tests)
 TESTS                  += $(bus_tests)
@@ -58,6 +59,8 @@ test_bus_events_t_SOURCES = tests/unit/bus_events.c
 test_bus_events_t_LDADD   = libbus.la
 test_bus_client_t_SOURCES = tests/unit/bus_client.c
 test_bus_client_t_LDADD   = libgpubroker.la libbus.la
+test_client_cxx_t_SOURCES = tests/unit/client-cxx.cpp
+test_client_cxx_t_LDADD   = libgpubroker.la
 
 # For clients in other languages.
 check_PROGRAMS         += bus-server

@@ -6,8 +6,7 @@
  */
 #include "config.h"
 
-#include <errno.h>
-#include <string.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 #include <zmq.h>
@@ -15,7 +14,10 @@
 #include "bus/internal.h"
 #include "bus/monitor.h"
 #include "bus/sock.h"
+#include "core/clock.h"
 #include "core/log.h"
+
+enum { COMPLAIN_MS = 60 * 1000 };
 
 void
 pump_init (struct bus *b)
@@ -56,17 +58,46 @@ on_disconnect (struct bus *b, int fd)
 }
 
 static void
+complain (struct bus *b, int why)
+{
+  int64_t now = clock_boot_ms ();
+
+  if (b->complained_ms && now - b->complained_ms < COMPLAIN_MS)
+    return;
+  b->complained_ms = now;
+  log_at (LOG_WARNING, "bus.accept-failed", "reason=\"%s\" connections=%" PRIu64,
+          zmq_strerror (why), b->counters.connections);
+}
+
+static void
+note (struct bus *b, enum bus_socket which, const struct monitor_event *ev)
+{
+  switch (ev->what) {
+  case ZMQ_EVENT_ACCEPTED:
+    b->counters.connections++;
+    break;
+  case ZMQ_EVENT_DISCONNECTED:
+    b->counters.connections--;
+    if (which == BUS_REQUESTS)
+      on_disconnect (b, (int) ev->value);
+    break;
+  case ZMQ_EVENT_ACCEPT_FAILED:
+    complain (b, (int) ev->value);
+    break;
+  default:
+    break;
+  }
+}
+
+static void
 monitors_pump (struct bus *b)
 {
   struct monitor_event ev;
 
   for (int i = 0; i < BUS_SOCKETS; i++)
-    while (monitor_next (b->mon[i], &ev)) {
-      if (ev.what == ZMQ_EVENT_DISCONNECTED && i == BUS_REQUESTS)
-        on_disconnect (b, (int) ev.value);
-      else if (ev.what == ZMQ_EVENT_ACCEPT_FAILED)
-        log_at (LOG_WARNING, "bus.accept-failed", "reason=\"%s\"", zmq_strerror ((int) ev.value));
-    }
+    while (monitor_next (b->mon[i], &ev))
+      note (b, i, &ev);
+  b->zap.full = b->counters.connections > b->connections_max;
 }
 
 /* A descriptor can only be reused after its end was reported, and its next owner has to pass the

@@ -71,6 +71,13 @@ judge (const struct zap *z, const struct frames *f)
   return NULL;
 }
 
+/* 300 makes the peer come back later, 400 makes it give up. */
+static const char *
+status (const struct zap *z, const struct principal *who)
+{
+  return !who ? "400" : z->full ? "300" : "200";
+}
+
 static void
 answer (struct zap *z, const struct frames *f)
 {
@@ -78,7 +85,7 @@ answer (struct zap *z, const struct frames *f)
   const char *id = who ? who->user_id : "";
   struct bytes request = f->n > REQUEST ? f->at[REQUEST] : (struct bytes){ "", 0 };
   struct bytes reply[] = {
-    { "1.0", 3 }, request, { who ? "200" : "400", 3 }, { "", 0 }, { id, strlen (id) }, { "", 0 },
+    { "1.0", 3 }, request, { status (z, who), 3 }, { "", 0 }, { id, strlen (id) }, { "", 0 },
   };
 
   z->refused += !who;

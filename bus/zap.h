@@ -16,6 +16,7 @@ struct zap {
   void *sock;
   const struct principals *who;
   pid_t refuse_pid; /* 0, or a process that is refused whoever runs it: the self-test's own */
+  int full;         /* no more connections for now */
   uint64_t refused;
 };
 

@@ -215,6 +215,48 @@ test_raw_peers (void)
   fixture_done (&x);
 }
 
+static uint64_t
+connections (const struct fixture *x)
+{
+  struct bus_counters c;
+
+  bus_counters (x->bus, &c);
+  return c.connections;
+}
+
+static void
+test_connections (void)
+{
+  struct fixture x;
+  void *s[3];
+  int fd;
+
+  fixture_init (&x);
+  x.config.connections = 2;
+  fixture_up (&x);
+  UNTIL (&x, connections (&x) == 0);
+  is_num (connections (&x), 0, "the self-test leaves no connection");
+  for (int i = 0; i < 2; i++) {
+    s[i] = client (&x, ZMQ_DEALER, x.requests);
+    ok (is_quiet (&x, s[i]), "connection %d of 2 is served", i + 1);
+  }
+  s[2] = client (&x, ZMQ_DEALER, x.requests);
+  put (s[2], "GPUB/1", "echo", "3", "{}", NULL);
+  UNTIL (&x, connections (&x) == 3);
+  UNTIL (&x, connections (&x) == 2);
+  is_num (x.handled, 2, "the third is put off");
+  zmq_close (s[0]);
+  is_str (get (&x, s[2]), "GPUB/1 final 3 {}", "and served once another has ended");
+  zmq_close (s[1]);
+  zmq_close (s[2]);
+  fd = raw_socket (x.requests);
+  UNTIL (&x, connections (&x) == 1);
+  close (fd);
+  UNTIL (&x, connections (&x) == 0);
+  is_num (connections (&x), 0, "every end is counted");
+  fixture_done (&x);
+}
+
 int
 main (void)
 {
@@ -224,5 +266,6 @@ main (void)
   test_ownership ();
   test_stale ();
   test_raw_peers ();
+  test_connections ();
   return done ();
 }
