@@ -28,12 +28,17 @@ EXTRA_DIST    += $(node_shell) %D%/node/embed.awk
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	  (cd $(srcdir) && LC_ALL=C $(AWK) -f %D%/node/embed.awk $(node_shell)) > $@.tmp && mv $@.tmp $@
 
+ssh_tests = tests/system/ssh_runner.py
+TESTS    += $(ssh_tests)
+
 # Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.
 EXTRA_DIST += \
 	tests/nodes/k0s \
 	tests/nodes/node.py \
 	tests/nodes/nvidia-smi \
 	tests/system/runner_client.py \
+	tests/system/sandbox.py \
+	$(ssh_tests) \
 	$(NULL)
 
 # The kube role is a library of its own, so that unit tests reach its parts.

@@ -12,7 +12,7 @@
 
 create and destroy serve as --on-create and --on-delete of the fake clouds.  Members of create's object, all
 optional: name, user (root), ssh_public_keys, sudo (nopasswd|password|none), k0s (preinstalled|absent),
-gpus {count, name, memory_mib, driver, faults}, user_data (base64; run at boot when it starts with #!).
+k0s_version (else GPUB_K0S_VERSION), gpus {count, name, memory_mib, driver, faults}, user_data (base64; run at boot when it starts with #!).
 """
 import base64
 import fcntl
@@ -195,11 +195,19 @@ def add_gpus(root, gpus):
 
 
 def add_k0s(root, want):
-    binary = os.environ.get("GPUB_K0S_BINARY") or os.path.join(HERE, "k0s")
-    if want.get("k0s", "preinstalled") == "preinstalled" and os.path.exists(binary):
-        os.makedirs(root + "/usr/local/bin", exist_ok=True)
-        shutil.copy(binary, root + "/usr/local/bin/k0s")
-        os.chmod(root + "/usr/local/bin/k0s", 0o755)
+    """The stand-in says the version it is told to; a real one that GPUB_K0S_BINARY names takes its place."""
+    if want.get("k0s", "preinstalled") != "preinstalled":
+        return
+    real = os.environ.get("GPUB_K0S_BINARY")
+    with open(real or os.path.join(HERE, "k0s"), "rb") as f:
+        binary = f.read()
+    version = want.get("k0s_version") or os.environ.get("GPUB_K0S_VERSION")
+    if version and not real:
+        binary = re.sub(rb'(?m)^VERSION = .*$', b'VERSION = "%s"' % version.replace("-k0s.", "+k0s.").encode(), binary)
+    os.makedirs(root + "/usr/local/bin", exist_ok=True)
+    with open(root + "/usr/local/bin/k0s", "wb") as f:
+        f.write(binary)
+    os.chmod(root + "/usr/local/bin/k0s", 0o755)
 
 
 def add_user_data(root, want):
