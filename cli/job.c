@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/job.h"
-#include "cli/progress.h"
+#include "cli/run.h"
 #include "core/clock.h"
 
 enum {
@@ -14,16 +13,6 @@ enum {
   SILENCE_MS = 10000, /* then we ask */
   GONE_MS = 30000,    /* then the broker is not there */
   WAIT_MS = 5000,     /* how long one `wait` of ours lasts: shorter than silence */
-};
-
-struct run {
-  struct cli *c;
-  struct job *jobs;
-  size_t n;
-  struct progress progress;
-  bool reached;                   /* some request left for the broker */
-  int64_t heard, asked, deadline; /* boot clock; deadline < 0: none */
-  void (*on_accepted) (struct cli *c, const struct job *j);
 };
 
 void
@@ -52,8 +41,8 @@ job_done (struct job *j)
   json_decref (j->doc);
 }
 
-static void
-finish (struct job *j, json_t *doc, bool failed)
+void
+job_finish (struct job *j, json_t *doc, bool failed)
 {
   j->doc = doc;
   j->failed = failed;
@@ -71,15 +60,15 @@ put (struct run *r, struct job *j, const char *verb, const json_t *body, char id
   if (rc == GPUBC_ACCEPTED)
     r->reached = true;
   else if (rc == GPUBC_ERROR)
-    finish (j, error_new ("denied", why, NULL), true);
+    job_finish (j, error_new ("denied", why, NULL), true);
   else if (rc == GPUBC_INVALID)
-    finish (j, error_new ("bad-request", why, NULL), true);
+    job_finish (j, error_new ("bad-request", why, NULL), true);
   else if (rc == GPUBC_UNREACHABLE && !r->reached)
-    finish (j, error_unreachable (r->c), true);
+    job_finish (j, error_unreachable (r->c), true);
 }
 
-static void
-send_wait (struct run *r, struct job *j)
+void
+run_send_wait (struct run *r, struct job *j)
 {
   bool by_operation = j->operation[0];
   AUTO_JSON json_t *body =
@@ -96,94 +85,11 @@ send_all (struct run *r)
     if (r->jobs[i].finished)
       continue;
     if (r->jobs[i].accepted)
-      send_wait (r, &r->jobs[i]);
+      run_send_wait (r, &r->jobs[i]);
     else
       put (r, &r->jobs[i], r->jobs[i].verb, r->jobs[i].body, r->jobs[i].request);
   }
   r->asked = clock_boot_ms ();
-}
-
-static struct job *
-job_of (struct run *r, const char *id)
-{
-  for (size_t i = 0; i < r->n; i++)
-    if (!r->jobs[i].finished && *id &&
-        (strcmp (id, r->jobs[i].request) == 0 || strcmp (id, r->jobs[i].wait) == 0))
-      return &r->jobs[i];
-  return NULL;
-}
-
-static void
-line (const struct cli *c, const char *what, json_t *body)
-{
-  AUTO_JSON json_t *doc = json_pack ("{s:O}", what, body);
-
-  if (c->mode == OUT_JSONL)
-    out_doc (c, doc);
-}
-
-static void
-accepted (struct run *r, struct job *j, json_t *body)
-{
-  bool again = j->accepted;
-
-  snprintf (j->operation, sizeof j->operation, "%s", json_str (body, "operation", ""));
-  snprintf (j->lease, sizeof j->lease, "%s", json_str (body, "lease", j->lease));
-  j->accepted = true;
-  if (again)
-    return;
-  line (r->c, "accepted", body);
-  if (r->on_accepted)
-    r->on_accepted (r->c, j);
-  if (json_bool (r->c->args.to[TO_CLI], "no_wait", false))
-    finish (j, json_incref (body), false);
-}
-
-/* A `wait` that ends well may still tell of an operation that did not. */
-static void
-final (struct job *j, json_t *body)
-{
-  const json_t *op = json_object_get (body, "operation");
-  const char *state = json_str (op, "state", "done");
-  json_t *error = json_object_get (op, "error");
-
-  if (strcmp (state, "failed") != 0 && strcmp (state, "cancelled") != 0) {
-    finish (j, json_incref (body), false);
-    return;
-  }
-  error = error ? json_copy (error) : error_new ("failed", "the operation was cancelled", NULL);
-  if (!json_object_get (error, "details"))
-    json_object_set_new (error, "details", json_array ());
-  json_array_append (json_object_get (error, "details"), body);
-  finish (j, error, true);
-}
-
-static void
-handle (struct run *r, int kind, const struct gpubc_reply *reply)
-{
-  struct job *j = job_of (r, reply->id);
-  AUTO_JSON json_t *body = reply_json (r->c, reply);
-
-  r->heard = r->asked = clock_boot_ms ();
-  if (!j || !body)
-    return;
-  switch (kind) {
-  case GPUBC_ACCEPTED:
-    accepted (r, j, body);
-    break;
-  case GPUBC_PROGRESS:
-    line (r->c, "progress", body);
-    progress_show (&r->progress, body);
-    break;
-  case GPUBC_FINAL:
-    final (j, body);
-    break;
-  default:
-    if (strcmp (reply->id, j->wait) == 0 && strcmp (json_str (body, "code", ""), "timeout") == 0)
-      send_wait (r, j); /* still busy: ask on */
-    else
-      finish (j, json_incref (body), true);
-  }
 }
 
 static size_t
@@ -202,39 +108,18 @@ cut_short (struct run *r, const char *code, const char *message)
   for (size_t i = 0; i < r->n; i++) {
     struct job *j = &r->jobs[i];
     const char *key = json_str (j->body, "key", NULL);
-    char hint[256] = "";
+    char hint[256];
 
     if (j->finished)
       continue;
-    if (j->lease[0])
+    if (j->accepted)
       snprintf (hint, sizeof hint,
                 "it goes on: gpubroker-cli watch %s; to end it: gpubroker-cli release %s", j->lease,
                 j->lease);
-    else if (key)
-      snprintf (hint, sizeof hint,
-                "it may have been accepted: the same command with --key %s is done once", key);
-    finish (j, error_new (code, message, hint[0] ? hint : NULL), true);
-  }
-}
-
-/* Nothing came: ask, or give up. */
-static void
-silence (struct run *r, int outcome, bool any_accepted)
-{
-  int64_t now = clock_boot_ms ();
-
-  progress_tick (&r->progress);
-  if (r->deadline >= 0 && now >= r->deadline)
-    cut_short (r, any_accepted ? "timeout" : "unreachable",
-               any_accepted ? "the wait is over" : "no answer from the broker in this time");
-  else if (now - r->heard >= GONE_MS)
-    cut_short (r, "unreachable",
-               outcome == GPUBC_UNREACHABLE ? gpubc_why (r->c->client)
-                                            : "the broker no longer answers");
-  else if (outcome == GPUBC_UNREACHABLE || now - r->asked >= SILENCE_MS) {
-    if (outcome == GPUBC_UNREACHABLE)
-      poll (NULL, 0, TICK_MS / 2); /* it may be restarting; a signal ends this at once */
-    send_all (r);
+    else
+      snprintf (hint, sizeof hint, "it may have been accepted: the same command%s%s is done once",
+                key ? " with --key " : " again", key ? key : "");
+    job_finish (j, error_new (code, message, hint), true);
   }
 }
 
@@ -245,6 +130,33 @@ any_accepted (const struct run *r)
     if (r->jobs[i].accepted)
       return true;
   return false;
+}
+
+/* The user's patience is over.  What was never accepted may just as well have found nobody. */
+static void
+expire (struct run *r)
+{
+  if (any_accepted (r))
+    cut_short (r, "timeout", "the wait is over");
+  else
+    cut_short (r, "unreachable", "no answer from the broker in this time");
+}
+
+/* Nothing came: ask, or give up. */
+static void
+silence (struct run *r, int outcome)
+{
+  bool away = outcome == GPUBC_UNREACHABLE;
+  int64_t now = clock_boot_ms ();
+
+  progress_tick (&r->progress);
+  if (now - r->heard >= GONE_MS) {
+    cut_short (r, "unreachable", away ? gpubc_why (r->c->client) : "the broker no longer answers");
+  } else if (away || now - r->asked >= SILENCE_MS) {
+    if (away)
+      poll (NULL, 0, TICK_MS / 2); /* it may be restarting; a signal ends this at once */
+    send_all (r);
+  }
 }
 
 static int64_t
@@ -264,11 +176,13 @@ step (struct run *r)
   if (cli_interrupted ())
     cut_short (r, "timeout", "interrupted");
   else if (rc == GPUBC_TIMEOUT || rc == GPUBC_UNREACHABLE || rc == GPUBC_INTERRUPTED)
-    silence (r, rc, any_accepted (r));
+    silence (r, rc);
   else if (rc >= GPUBC_ACCEPTED && rc <= GPUBC_ERROR)
-    handle (r, rc, &reply);
+    run_handle (r, rc, &reply);
   else
     cut_short (r, "internal", gpubc_why (r->c->client));
+  if (r->deadline >= 0 && clock_boot_ms () >= r->deadline)
+    expire (r);
 }
 
 void

@@ -22,6 +22,7 @@ gpubroker_cli_SOURCES   = \
 	%D%/completion.c \
 	%D%/help.c %D%/help.h \
 	%D%/job.c %D%/job.h \
+	%D%/job-reply.c \
 	%D%/job-report.c \
 	%D%/leases.c \
 	%D%/main.c \
@@ -31,6 +32,7 @@ gpubroker_cli_SOURCES   = \
 	%D%/progress.c %D%/progress.h \
 	%D%/rent.c \
 	%D%/report.c \
+	%D%/run.h \
 	%D%/ssh.c \
 	%D%/story.c %D%/story.h \
 	%D%/watch.c \

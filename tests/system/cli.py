@@ -231,7 +231,11 @@ def rent_fails(b):
     ok(r.returncode == 4 and "OUT_OF_STOCK" in r.stderr, "offers-exhausted tells of every attempt", r.stderr)
     b.on["rent"] = lambda _: [ACCEPTED, ("final", {"operation": dict(failed, error=dict(EXAMPLE["error"], code="conflict")),
                                                   "lease": kept})]
-    ok(run(b, "rent", "--gpu", "H100").returncode == 8, "a final that tells of a failed operation is a failure")
+    r = run(b, "rent", "--gpu", "H100")
+    ok(r.returncode == 8, "a final that tells of a failed operation is a failure", r)
+    doc = document(run(b, "rent", "--gpu", "H100", "--json"))
+    ok(doc and doc["error"]["code"] == "conflict" and doc["error"]["details"][-1]["lease"]["id"] == "l42",
+       "and a document with what came along", doc)
 
 
 def waits(b):
@@ -241,6 +245,15 @@ def waits(b):
     r = run(b, "rent", "--gpu", "H100", "--timeout", "1s", "--json")
     ok(r.returncode == 7 and document(r)["error"]["code"] == "timeout" and document(r)["lease"] == "l42",
        "with --json too", r)
+    b.on["rent"] = lambda _: [ACCEPTED] + [x for i in range(30) for x in (0.1, progress("booting", "step %d" % i))]
+    r = run(b, "rent", "--gpu", "H100", "--timeout", "1s")
+    ok(r.returncode == 7 and "step 20" not in r.stderr, "also while the broker keeps talking", r)
+    run(b, "ping")  # its turn comes when the broker has said all that
+    b.on["rent"] = lambda _: None
+    r = run(b, "rent", "--gpu", "H100", "--timeout", "500ms")
+    ok(r.returncode == 6 and b.bodies("rent")[-1]["key"] in r.stderr,
+       "what was never accepted exits with 6 and names its key", r)
+    b.on["rent"] = lambda _: [ACCEPTED, progress("booting", "waiting")]
     before = len(b.seen)
     p = subprocess.Popen([CLI, "rent", "--gpu", "H100"], env=b.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     first = p.stderr.readline()
@@ -249,7 +262,7 @@ def waits(b):
     ok(p.returncode == 7 and "booting" in first and "gpubroker-cli watch l42" in err and out == "l42\n",
        "Ctrl-C prints how to come back", err)
     ok([v for v, _ in b.seen[before:]] == ["rent"], "and ends nothing", b.seen[before:])
-    b.on["wait"] = lambda body: [error("timeout")] if len(b.bodies("wait")) < 3 else [progress("joining", "k0s"), FINAL]
+    b.on["wait"] = lambda body: [0.2, error("timeout")] if len(b.bodies("wait")) < 3 else [progress("joining", "k0s"), FINAL]
     r = run(b, "watch", "l42")
     ok(r.returncode == 0 and "joining: k0s" in r.stderr and b.bodies("wait")[0]["lease"] == "l42",
        "watch asks again until the lease's operation ends", r)
