@@ -67,11 +67,11 @@ reap (void *ctx)
   int status;
 
   TAILQ_FOREACH (c, &s->children, link)
-  for (p = TAILQ_FIRST (&c->procs); p; p = next) {
-    next = TAILQ_NEXT (p, link);
-    if (waitpid (p->pid, &status, WNOHANG) == p->pid)
-      proc_reaped (p, status);
-  }
+    for (p = TAILQ_FIRST (&c->procs); p; p = next) {
+      next = TAILQ_NEXT (p, link);
+      if (waitpid (p->pid, &status, WNOHANG) == p->pid)
+        proc_reaped (p, status);
+    }
   for (size_t i = s->orphans.n; i-- > 0;)
     if (waitpid (s->orphans.at[i], &status, WNOHANG) != 0)
       vec_drop (&s->orphans, i);
@@ -136,8 +136,7 @@ tell_state (struct supervisor *s)
 {
   struct child *c;
 
-  TAILQ_FOREACH (c, &s->children, link)
-  {
+  TAILQ_FOREACH (c, &s->children, link) {
     if (c->freed) {
       TAILQ_REMOVE (&s->children, c, link);
       drop_ended (s, c);
@@ -163,8 +162,8 @@ tell_stopped (struct supervisor *s)
   if (!fn)
     return;
   TAILQ_FOREACH (c, &s->children, link)
-  if (c->state != CHILD_STOPPED)
-    return;
+    if (c->state != CHILD_STOPPED)
+      return;
   s->stopped = NULL;
   fn (s->stopped_ctx);
 }
@@ -206,11 +205,9 @@ supervisor_flush (struct supervisor *s)
   struct child *c;
   struct proc *p;
 
-  TAILQ_FOREACH (c, &s->children, link)
-  {
+  TAILQ_FOREACH (c, &s->children, link) {
     calls_dispatch (c);
-    TAILQ_FOREACH (p, &c->procs, link)
-    {
+    TAILQ_FOREACH (p, &c->procs, link) {
       calls_send (p);
       proc_flush (p);
     }
@@ -226,7 +223,7 @@ supervisor_stop (struct supervisor *s, loop_fn *done, void *ctx)
   s->stopped = done;
   s->stopped_ctx = ctx;
   TAILQ_FOREACH (c, &s->children, link)
-  child_stop (c);
+    child_stop (c);
   supervise_deliver_soon (s);
 }
 
@@ -238,7 +235,7 @@ supervisor_free (struct supervisor *s)
   if (!s)
     return;
   TAILQ_FOREACH (c, &s->children, link)
-  child_free (c);
+    child_free (c);
   while ((c = TAILQ_FIRST (&s->children))) {
     TAILQ_REMOVE (&s->children, c, link);
     drop_ended (s, c);

@@ -209,12 +209,12 @@ find (const struct child *c, uint32_t id)
   struct call *k;
 
   TAILQ_FOREACH (p, &c->procs, link)
-  TAILQ_FOREACH (k, &p->calls, link)
-  if (k->id == id)
-    return k;
+    TAILQ_FOREACH (k, &p->calls, link)
+      if (k->id == id)
+        return k;
   TAILQ_FOREACH (k, &c->queue, link)
-  if (k->id == id)
-    return k;
+    if (k->id == id)
+      return k;
   return NULL;
 }
 
@@ -329,7 +329,7 @@ cells (const struct child *c)
   size_t n = 0;
 
   TAILQ_FOREACH (p, &c->procs, link)
-  n += p->cell;
+    n += p->cell;
   return n;
 }
 

@@ -183,7 +183,7 @@ child_stop (struct child *c)
   while ((k = TAILQ_FIRST (&c->queue)))
     call_end (k, &e);
   TAILQ_FOREACH (p, &c->procs, link)
-  proc_close (p);
+    proc_close (p);
   child_set_state (c, CHILD_STOPPING);
   child_check_stopped (c);
 }
@@ -206,7 +206,7 @@ child_free (struct child *c)
   c->freed = c->stopping = true;
   loop_cancel (c->sup->loop, c->restart_timer);
   TAILQ_FOREACH (p, &c->procs, link)
-  proc_kill (p);
+    proc_kill (p);
   supervise_deliver_soon (c->sup);
 }
 
@@ -273,7 +273,7 @@ working (const struct child *c)
   size_t n = 0;
 
   TAILQ_FOREACH (p, &c->procs, link)
-  n += p->ncalls;
+    n += p->ncalls;
   return n;
 }
 

@@ -346,8 +346,8 @@ held_by_mutation (const struct proc *p)
   int64_t now = clock_boot_ms ();
 
   TAILQ_FOREACH (k, &p->calls, link)
-  if (k->mutates && k->sent && k->deadline > now)
-    return true;
+    if (k->mutates && k->sent && k->deadline > now)
+      return true;
   return false;
 }
 
@@ -403,8 +403,8 @@ proc_call (const struct proc *p, uint32_t id)
   struct call *k;
 
   TAILQ_FOREACH (k, &p->calls, link)
-  if (k->id == id && k->sent)
-    return k;
+    if (k->id == id && k->sent)
+      return k;
   return NULL;
 }
 

@@ -117,6 +117,7 @@ struct gpub_config { /* every declared option that has a value; secrets are not 
 #define GPUB_CAP_KILL_SWITCH       (1ull << 6) /* not_after_ms ends the machine without us */
 #define GPUB_CAP_CONSOLE           (1ull << 7)
 #define GPUB_CAP_HOSTS_KUBERNETES  (1ull << 8) /* a whole machine with systemd, not a container */
+#define GPUB_CAP_REUSED            (1ull << 9) /* the machine outlives the lease: the broker cleans it before remove */
 
 /* user_data_flags */
 #define GPUB_USER_DATA_PLAIN        1u

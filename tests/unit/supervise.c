@@ -354,7 +354,6 @@ test_overdue (void)
   struct child *c = start ("", 8, 0);
   struct seen *m = ask_for (c, "later", "m", true, 5000), *h = ask_for (c, "hold", "h", false, 50),
               *e;
-  AUTO_JSON json_t *d = NULL;
   int two = 2;
 
   seen[0].results = seen[1].results = 0;
