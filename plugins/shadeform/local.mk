@@ -21,11 +21,11 @@ test_plugins_t_LDADD     = libplugins.la
 test_shadeform_t_SOURCES = tests/unit/shadeform_parts.c
 test_shadeform_t_LDADD   = libshadeform.la $(JANSSON_LIBS)
 check_PROGRAMS += test_plugins.t test_shadeform.t
-TESTS          += test_plugins.t test_shadeform.t tests/system/shadeform_plugin.py
+TESTS          += test_plugins.t test_shadeform.t tests/system/shadeform_plugin.py tests/system/fake_clouds.py
 
 EXTRA_DIST += \
 	%D%/gpubroker-shadeform.pod \
-	tests/system/shadeform_plugin.py \
+	tests/system/shadeform_plugin.py tests/system/fake_clouds.py \
 	tests/clouds/fake.py tests/clouds/faults.py tests/clouds/machines.py tests/clouds/spec.py \
 	tests/clouds/shadeform.py tests/clouds/shadeform_catalog.py \
 	$(NULL)

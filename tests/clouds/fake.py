@@ -34,10 +34,11 @@ CONTROL CALLS (JSON in, JSON out, no key; stable)
   POST   /_fake/config                  {"delays": {PHASE: seconds, ...}, "lag": seconds}: for machines created from now on
 
 HOOKS: --on-create CMD, --on-active CMD, --on-delete CMD are run by /bin/sh in a thread of their own.  Stdin is
-  {"id", "name", "type", "region", "image", "configuration", "ssh_public_keys": [...], "user_data": base64 or null,
-  "user_data_kind": "script" | "cloud" | "none", "node": null or {...}}.  on-create prints {"ip", "port", "user"} and
-  when it fails the machine goes to the error state; on-active is where a cloud that runs its start-up script after
-  boot has it run.
+  {"id", "name", "ip": null or the address, "user", "type", "region", "image", "configuration", "gpus": {} or {"count",
+  "name", "memory_mib"} as delivered, "ssh_public_keys": [...], "user_data": base64 or null, "user_data_kind": "script" |
+  "cloud" | "none", "node": null or what on-create printed}.  on-create prints {"ip", "port", "user"}, and when it fails
+  the machine goes to the error state; on-active is where a cloud that runs its start-up script after boot has it run.
+  `tests/nodes/node.py create` and `destroy` serve as the first and the last.
 
 FAULTS, for the next `times` calls of an endpoint (after `skip` calls went by unharmed)
   before the effect   status {"status", "body", "headers"} · drop (close, no answer) · delay {"seconds"} ·

@@ -219,8 +219,9 @@ class Park:
                 self.run_hook(self.options.on_delete, m)
 
     def run_hook(self, command, m, then=None):
-        text = json.dumps(dict({"user_data": None, "user_data_kind": "none"}, **m.hook, id=m.id, name=m.name,
-                               node=m.node))
+        node = m.node or {}
+        text = json.dumps({"user_data": None, "user_data_kind": "none", "user": self.cloud.ssh_user, **m.hook,
+                           "id": m.id, "name": node.get("name", m.name), "ip": node.get("ip"), "node": m.node})
 
         def run():
             p = subprocess.run(["/bin/sh", "-c", command], input=text, stdout=subprocess.PIPE, text=True)

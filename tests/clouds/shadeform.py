@@ -147,8 +147,11 @@ class Shadeform(Cloud):
         script = launch.get("script_configuration", {}).get("base64_script") if launch.get("type") == "script" else None
         if script is not None:
             base64.b64decode(script, validate=True)
-        m.hook = {"type": body["shade_instance_type"], "region": body["region"], "image": m.extra["os"],
-                  "configuration": self.configuration(m), "ssh_public_keys": [key["public_key"]],
+        config = self.configuration(m)
+        gpus = {"count": config["num_gpus"], "name": shadeform_catalog.smi_name(config["gpu_type"]),
+                "memory_mib": config["vram_per_gpu_in_gb"] * 1024}
+        m.hook = {"gpus": gpus if gpus["count"] else {}, "type": body["shade_instance_type"], "region": body["region"], "image": m.extra["os"],
+                  "configuration": config, "ssh_public_keys": [key["public_key"]],
                   "user_data": script, "user_data_kind": "script" if script else "none"}
         return self.park.add(m, request.faults)
 

@@ -52,6 +52,15 @@ TABLE = [
      [(HELSINKI, True, True, "5.16")]),
 ]
 
+# How the driver of the delivered machine calls it.
+SMI = {"H100": "NVIDIA H100 PCIe", "H100_sxm5": "NVIDIA H100 80GB HBM3", "H200": "NVIDIA H200", "B200": "NVIDIA B200",
+       "A100_80G": "NVIDIA A100 80GB PCIe", "GH200": "NVIDIA GH200 480GB", "A6000": "NVIDIA RTX A6000",
+       "RTX4090": "NVIDIA GeForce RTX 4090"}
+
+
+def smi_name(gpu_type):
+    return SMI.get(gpu_type, "NVIDIA " + gpu_type)
+
 
 def seats(table):
     out = []
