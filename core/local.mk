@@ -25,7 +25,10 @@ libmatch_la_SOURCES = \
 	%D%/filter.c %D%/filter.h \
 	%D%/gpu.c %D%/gpu.h \
 	%D%/gpu_table.c %D%/gpu_table.h \
-	%D%/match.h \
+	%D%/match.c %D%/match.h %D%/match_int.h \
+	%D%/match_check.c \
+	%D%/match_query.c \
+	%D%/match_text.c \
 	%D%/memory.c %D%/memory.h \
 	%D%/offers.c %D%/offers.h %D%/offers_int.h \
 	%D%/offers_atoms.c \
@@ -42,8 +45,10 @@ BUILT_SOURCES += %D%/gpus.c
 CLEANFILES    += %D%/gpus.c
 EXTRA_DIST    += %D%/gpus.conf
 
-check_PROGRAMS += test_conf.t test_gpu.t
-TESTS          += test_conf.t test_gpu.t
+check_PROGRAMS += test_conf.t test_gpu.t test_match.t
+TESTS          += test_conf.t test_gpu.t test_match.t
+test_match_t_SOURCES  = tests/unit/match.c
+test_match_t_LDADD    = libmatch.la
 test_conf_t_SOURCES   = tests/unit/conf.c
 test_conf_t_LDADD     = libmatch.la
 test_gpu_t_SOURCES    = tests/unit/gpu.c

@@ -12,15 +12,15 @@
 #include "core/memory.h"
 #include "core/vec.h"
 
-#define MINUTES(n) ((n)*INT64_C (60000))
+#define MINUTES(n) ((n) *INT64_C (60000))
 
 enum { TEXT_MAX = 240, ENTRIES_MAX = 4096 };
 
 static const char *const why_names[MEMORY_WHY_END] = {
-    [MEMORY_CAPACITY] = "capacity",
-    [MEMORY_QUOTA] = "quota",
-    [MEMORY_MISMATCH] = "mismatch",
-    [MEMORY_LATE_BOOT] = "late-boot",
+  [MEMORY_CAPACITY] = "capacity",
+  [MEMORY_QUOTA] = "quota",
+  [MEMORY_MISMATCH] = "mismatch",
+  [MEMORY_LATE_BOOT] = "late-boot",
 };
 
 /* How long the first failure blocks, and the widest it grows to.  Stock comes back in minutes; an
@@ -28,10 +28,10 @@ static const char *const why_names[MEMORY_WHY_END] = {
 static const struct {
   int64_t first, most;
 } spans[MEMORY_WHY_END] = {
-    [MEMORY_CAPACITY] = {MINUTES (2), MINUTES (30)},
-    [MEMORY_QUOTA] = {MINUTES (10), MINUTES (120)},
-    [MEMORY_MISMATCH] = {MINUTES (30), MINUTES (720)},
-    [MEMORY_LATE_BOOT] = {MINUTES (5), MINUTES (60)},
+  [MEMORY_CAPACITY] = { MINUTES (2), MINUTES (30) },
+  [MEMORY_QUOTA] = { MINUTES (10), MINUTES (120) },
+  [MEMORY_MISMATCH] = { MINUTES (30), MINUTES (720) },
+  [MEMORY_LATE_BOOT] = { MINUTES (5), MINUTES (60) },
 };
 
 static const int64_t bar_first = MINUTES (5), bar_most = MINUTES (60);
@@ -76,7 +76,7 @@ hash (const char *name)
   uint64_t h = UINT64_C (0xcbf29ce484222325);
 
   for (; *name; name++)
-    h = (h ^ (unsigned char)*name) * UINT64_C (0x100000001b3);
+    h = (h ^ (unsigned char) *name) * UINT64_C (0x100000001b3);
   return h;
 }
 
@@ -210,7 +210,36 @@ memory_succeeded (const struct memory *m, uint64_t key, int64_t now_ms)
 {
   const struct memory_entry *x = m ? find (m, key) : NULL;
 
-  return x && x->success_ms && now_ms - x->success_ms < success_holds;
+  return x && memory_entry_good (x, now_ms);
+}
+
+size_t
+memory_count (const struct memory *m)
+{
+  return m ? m->all.n : 0;
+}
+
+const struct memory_entry *
+memory_at (const struct memory *m, size_t i)
+{
+  return &m->all.at[i];
+}
+
+bool
+memory_entry_good (const struct memory_entry *x, int64_t now_ms)
+{
+  return x->success_ms && now_ms - x->success_ms < success_holds;
+}
+
+const char *
+memory_bars_region (const struct memory_entry *x, const char *provider)
+{
+  size_t n = strlen (provider);
+
+  if (strncmp (x->name, "bar:", 4) != 0 || strncmp (x->name + 4, provider, n) != 0 ||
+      x->name[4 + n] != '/')
+    return NULL;
+  return x->name + 5 + n;
 }
 
 void
@@ -338,8 +367,8 @@ memory_load (struct memory *m, const json_t *list, int64_t now_ms)
     if (!name || why < 0)
       continue;
     x = find_or_add (m, name);
-    x->why = (enum memory_why)why;
-    x->times = (uint32_t)json_i64 (j, "times", 1);
+    x->why = (enum memory_why) why;
+    x->times = (uint32_t) json_i64 (j, "times", 1);
     x->since_ms = json_i64 (j, "since_ms", now_ms);
     x->until_ms = bounded (json_i64 (j, "until_ms", 0),
                            strncmp (name, "bar:", 4) == 0 ? bar_most : spans[why].most, now_ms);
@@ -360,11 +389,11 @@ memory_classify (enum err_kind kind, const char *code, enum memory_why *why)
   static const struct {
     const char *code;
     enum memory_why why;
-  } codes[] = {{"boot-late", MEMORY_LATE_BOOT},     {"boot-timeout", MEMORY_LATE_BOOT},
-               {"ssh-timeout", MEMORY_LATE_BOOT},   {"address-timeout", MEMORY_LATE_BOOT},
-               {"gpu-absent", MEMORY_MISMATCH},     {"gpu-count", MEMORY_MISMATCH},
-               {"gpu-model", MEMORY_MISMATCH},      {"gpu-memory", MEMORY_MISMATCH},
-               {"price-mismatch", MEMORY_MISMATCH}, {"delivery-mismatch", MEMORY_MISMATCH}};
+  } codes[] = { { "boot-late", MEMORY_LATE_BOOT },     { "boot-timeout", MEMORY_LATE_BOOT },
+                { "ssh-timeout", MEMORY_LATE_BOOT },   { "address-timeout", MEMORY_LATE_BOOT },
+                { "gpu-absent", MEMORY_MISMATCH },     { "gpu-count", MEMORY_MISMATCH },
+                { "gpu-model", MEMORY_MISMATCH },      { "gpu-memory", MEMORY_MISMATCH },
+                { "price-mismatch", MEMORY_MISMATCH }, { "delivery-mismatch", MEMORY_MISMATCH } };
 
   for (size_t i = 0; code && i < N_ELEMENTS (codes); i++)
     if (strcmp (code, codes[i].code) == 0) {

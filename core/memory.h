@@ -55,6 +55,13 @@ void memory_success (struct memory *m, const struct memory_what *w, int64_t now_
 const struct memory_entry *memory_blocked (const struct memory *m, uint64_t key, int64_t now_ms);
 bool memory_succeeded (const struct memory *m, uint64_t key, int64_t now_ms);
 
+/* Every entry, for who has to look at many offers at once. */
+size_t memory_count (const struct memory *m);
+const struct memory_entry *memory_at (const struct memory *m, size_t i);
+bool memory_entry_good (const struct memory_entry *x, int64_t now_ms); /* succeeded lately */
+/* The region that an entry bars for this provider; NULL when it is another's or about no region. */
+const char *memory_bars_region (const struct memory_entry *x, const char *provider);
+
 /* AUTH or INVALID: bars a provider (region NULL) or one region of it. */
 void memory_bar (struct memory *m, const char *provider, const char *region, const char *text,
                  int64_t now_ms);

@@ -72,4 +72,15 @@ void offer_prices (const json_t *raw, uint64_t *price, uint64_t *ip, uint32_t *d
 /* offers_price() without the table. */
 uint64_t offer_price (const struct offer *x, uint32_t disk_gib, uint32_t default_gib);
 
+/* Of one GPU, as it is sold where that is known, unless what is delivered is clearly less. */
+static inline uint32_t
+offer_vram_gib (const struct offer *x)
+{
+  uint32_t sold = x->gpu.fraction < 2 ? x->gpu.vram_gib : 0;
+
+  if (sold && (!x->vram_mib || x->vram_mib >= sold * 1024 / 10 * 9))
+    return sold;
+  return (x->vram_mib + 512) / 1024;
+}
+
 #endif

@@ -256,10 +256,8 @@ gpu_json (const struct offer *x, const struct offer_text *t)
   json_put_str (j, "model", *name ? name : NULL);
   json_put_str (j, "family", gpu_family (&x->gpu));
   json_put_str (j, "raw", t->gpu_raw);
-  if (x->gpu.vram_gib && x->gpu.fraction < 2)
-    json_put_i64 (j, "vram_gib", x->gpu.vram_gib);
-  else if (x->vram_mib)
-    json_put_i64 (j, "vram_gib", mib_to_gib (x->vram_mib));
+  if (offer_vram_gib (x))
+    json_put_i64 (j, "vram_gib", offer_vram_gib (x));
   json_put_str (j, "form", gpu_form_name ((enum gpu_form) x->gpu.form));
   if (x->gpu.fraction > 1 && x->gpu.fraction != GPU_SLICE)
     json_put_i64 (j, "fraction", x->gpu.fraction);
