@@ -71,7 +71,8 @@ EXTRA_DIST    += %D%/manifests/nvidia-device-plugin.yaml
 	  $(srcdir)/%D%/manifests/nvidia-device-plugin.yaml > $@.tmp && mv $@.tmp $@
 
 check_PROGRAMS += test_kube_text.t test_kube_token.t
-TESTS          += test_kube_text.t test_kube_token.t
+TESTS          += test_kube_text.t test_kube_token.t tests/system/kube_runner.py
+EXTRA_DIST     += tests/system/kube_runner.py
 test_kube_text_t_SOURCES  = tests/unit/kube_text.c
 test_kube_text_t_LDADD    = libkube.la libbase.la
 test_kube_token_t_SOURCES = tests/unit/kube_token.c
@@ -90,6 +91,6 @@ EXTRA_DIST += \
 	tests/kube/kubeapi.py \
 	tests/kube/realserver/go.mod \
 	tests/kube/realserver/go.sum \
-	tests/kube/schema.py \
+	tests/kube/fieldcheck.py \
 	tests/kube/start.py \
 	$(NULL)

@@ -82,6 +82,7 @@ class Real:
             "service-account-issuer": "https://kubernetes.default.svc", "service-account-key-file": sa,
             "service-account-signing-key-file": sa, "service-cluster-ip-range": "10.96.0.0/16",
             "disable-admission-plugins": "ServiceAccount", "endpoint-reconciler-type": "none",
+            "kubelet-preferred-address-types": "InternalIP,ExternalIP,Hostname",
             "enable-priority-and-fairness": "false", "profiling": "false",
         }
         with open(folder / f"{name}.log", "ab") as log:

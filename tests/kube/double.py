@@ -15,7 +15,7 @@ import time
 import urllib.parse
 import uuid
 
-import schema
+import fieldcheck
 
 # (group, plural): (version, kind, namespaced)
 RESOURCES = {
@@ -145,7 +145,7 @@ class Request:
             self.schema, self.kind, self.namespaced = crd[0][self.version], crd[1], crd[2]
         elif RESOURCES.get((self.group, self.plural), ("",))[0] == self.version:
             _, self.kind, self.namespaced = RESOURCES[(self.group, self.plural)]
-            self.schema = schema.BUILTIN.get(self.kind, {})
+            self.schema = fieldcheck.BUILTIN.get(self.kind, {})
         else:
             raise Refused(404, "the server could not find the requested resource")
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
@@ -166,7 +166,7 @@ class Request:
         unknown, invalid = [], []
         if obj.get("kind", self.kind) != self.kind or obj.get("apiVersion", self.api_version) != self.api_version:
             raise Refused(400, f"the object provided is of kind {obj.get('kind')}, not {self.kind}")
-        schema.check(obj, self.schema, "", unknown, invalid)
+        fieldcheck.check(obj, self.schema, "", unknown, invalid)
         if unknown and self.query.get("fieldValidation") == "Strict":
             raise Refused(400, "strict decoding error: " + ", ".join(f'unknown field "{u}"' for u in unknown))
         if invalid:

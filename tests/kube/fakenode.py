@@ -52,7 +52,14 @@ class FakeNode(threading.Thread):
         self.stopping, self.registered = threading.Event(), threading.Event()
         self.conditions = {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False",
                            "PIDPressure": "False", "NetworkUnavailable": "False"}
-        self.renew = True
+        self.renew, self.told = True, None
+
+    def wanted(self):
+        return (self.gpus, self.version, self.port, self.renew, dict(self.conditions))
+
+    def pending(self):
+        """Whether the server has not yet been told of the last change."""
+        return self.told != self.wanted()
 
     def serve_kubelet(self):
         with tempfile.TemporaryDirectory() as d:
@@ -83,13 +90,15 @@ class FakeNode(threading.Thread):
         return status
 
     def beat(self):
+        now = self.wanted()
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
         self.api.call("PATCH", f"/api/v1/nodes/{self.name_}/status", {"status": self.status()}, kind=STRATEGIC)
-        if self.renew:
+        if now[3]:
             spec = {"holderIdentity": self.name_, "leaseDurationSeconds": 40, "renewTime": micro()}
             self.api.ensure(path, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
                                    "metadata": {"name": self.name_, "namespace": "kube-node-lease"}, "spec": spec})
             self.api.merge(f"{path}/{self.name_}", {"spec": spec})
+        self.told = now
 
     def end_pods(self):
         """A kubelet ends the containers of pods that are being deleted, then deletes the pods for good."""

@@ -1,4 +1,4 @@
-"""schema.py - unknown members, required members and defaults, as an API server checks them
+"""fieldcheck.py - unknown members, required members and defaults, as an API server checks them
 
 Understands the part of structural OpenAPI that the CRDs here use.  For built-in kinds BUILTIN lists the members
 of what gpubroker sends; a kind that is not there is not checked.
