@@ -54,7 +54,8 @@ providers_table (const struct cli *c, const json_t *providers)
   json_t *p;
 
   table_init (&t, columns, N_ELEMENTS (columns));
-  json_array_foreach (providers, i, p) put_provider (&t, p);
+  json_array_foreach (providers, i, p)
+    put_provider (&t, p);
   table_print (&t, stdout, c->colour);
   table_done (&t);
 }
@@ -121,8 +122,8 @@ cluster (const json_t *k)
   if (json_str (k, "error", NULL))
     printf ("  %s\n", json_str (k, "error", ""));
   json_array_foreach (json_object_get (k, "findings"), i, f)
-      printf ("  %s: %s (%s)\n", json_str (f, "severity", "?"), json_str (f, "text", ""),
-              json_str (f, "code", "?"));
+    printf ("  %s: %s (%s)\n", json_str (f, "severity", "?"), json_str (f, "text", ""),
+            json_str (f, "code", "?"));
 }
 
 int
@@ -137,7 +138,8 @@ run_clusters (struct cli *c)
     return not_in_version (c, "clusters render");
   rc = look (c, "clusters", &reply);
   if (rc == EXIT_DONE && c->mode == OUT_TEXT)
-    json_array_foreach (json_object_get (reply, "clusters"), i, k) cluster (k);
+    json_array_foreach (json_object_get (reply, "clusters"), i, k)
+      cluster (k);
   return rc;
 }
 
@@ -153,8 +155,7 @@ cost_table (const struct cli *c, const json_t *rows)
   json_t *row;
 
   table_init (&t, columns, N_ELEMENTS (columns));
-  json_array_foreach (rows, i, row)
-  {
+  json_array_foreach (rows, i, row) {
     table_put (&t, json_str (row, "key", "?"));
     table_put (&t, fmt_int_of (buf, row, "leases"));
     table_put (&t, fmt_span_of (buf, row, "machine_ms"));
@@ -178,6 +179,52 @@ run_cost (struct cli *c)
     cost_table (c, json_object_get (reply, "rows"));
   printf ("total %s, now %s/h\n", fmt_money_of (total, reply, "total_udollar"),
           fmt_money_of (rate, reply, "rate_udollar"));
+  return EXIT_DONE;
+}
+
+static void
+orphans_table (const struct cli *c, const json_t *orphans)
+{
+  static const struct column columns[] = {
+    { "PROVIDER", false }, { "ID", false },    { "NAME", false }, { "KIND", false },
+    { "MARK", false },     { "STATE", false }, { "$/h", true },
+  };
+  char buf[FMT];
+  struct table t;
+  size_t i;
+  json_t *o;
+
+  table_init (&t, columns, N_ELEMENTS (columns));
+  json_array_foreach (orphans, i, o) {
+    table_put (&t, json_str (o, "provider", "?"));
+    table_put (&t, json_str (o, "id", "?"));
+    table_put (&t, json_str (o, "name", ""));
+    table_put (&t, json_str (o, "kind", ""));
+    table_put (&t, json_str (o, "mark", ""));
+    table_put (&t, json_str (o, "state", ""));
+    table_put (&t, fmt_money_of (buf, o, "price_udollar"));
+  }
+  table_print (&t, stdout, c->colour);
+  table_done (&t);
+}
+
+int
+run_orphans (struct cli *c)
+{
+  AUTO_JSON json_t *reply = NULL;
+  const json_t *orphans;
+  int rc;
+
+  if (cli_operand (c, 0))
+    return not_in_version (c, "changing orphans");
+  rc = look (c, "orphans", &reply);
+  orphans = json_object_get (reply, "orphans");
+  if (rc || c->mode != OUT_TEXT)
+    return rc;
+  if (json_array_size (orphans))
+    orphans_table (c, orphans);
+  else
+    fprintf (stderr, "no orphans\n");
   return EXIT_DONE;
 }
 

@@ -100,15 +100,13 @@ tame_all (json_t *j)
   json_t *v;
   size_t i;
 
-  json_object_foreach (j, key, v)
-  {
+  json_object_foreach (j, key, v) {
     if (json_is_string (v))
       json_object_set_new (j, key, tamed (v));
     else
       tame_all (v);
   }
-  json_array_foreach (j, i, v)
-  {
+  json_array_foreach (j, i, v) {
     if (json_is_string (v))
       json_array_set_new (j, i, tamed (v));
     else
@@ -223,6 +221,8 @@ ask_all (struct cli *c, const char *verb, json_t *body, const char *member, int6
     json_array_extend (list, json_object_get (page, member));
   }
   json_decref (page);
+  for (size_t n = json_array_size (list); limit > 0 && n > (size_t) limit; n--)
+    json_array_remove (list, n - 1);
   json_object_del (*reply, "cursor");
   if (rc) {
     json_decref (*reply);

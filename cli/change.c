@@ -65,8 +65,8 @@ tell_rows (struct cli *c, const struct job *j)
   size_t i;
 
   json_array_foreach (json_object_get (j->doc, "rows"), i, row)
-      printf ("  %-10s %-24s %s\n", json_str (row, "result", "?"), json_str (row, "code", "?"),
-              json_str (row, "text", ""));
+    printf ("  %-10s %-24s %s\n", json_str (row, "result", "?"), json_str (row, "code", "?"),
+            json_str (row, "text", ""));
   tell_state (c, j);
 }
 

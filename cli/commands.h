@@ -19,6 +19,7 @@ int run_logs (struct cli *c);
 int run_ssh (struct cli *c);
 int run_providers (struct cli *c);
 int run_clusters (struct cli *c);
+int run_orphans (struct cli *c);
 int run_cost (struct cli *c);
 int run_ping (struct cli *c);
 int run_version (struct cli *c);

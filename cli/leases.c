@@ -55,7 +55,8 @@ leases_table (const struct cli *c, const json_t *leases)
   json_t *l;
 
   table_init (&t, columns, N_ELEMENTS (columns));
-  json_array_foreach (leases, i, l) put_lease (&t, l);
+  json_array_foreach (leases, i, l)
+    put_lease (&t, l);
   table_print (&t, stdout, c->colour);
   table_done (&t);
 }
@@ -76,7 +77,8 @@ run_leases (struct cli *c)
   if (c->mode == OUT_JSON)
     out_doc (c, reply);
   else if (c->mode == OUT_JSONL)
-    json_array_foreach (leases, i, l) out_doc (c, l);
+    json_array_foreach (leases, i, l)
+      out_doc (c, l);
   else if (json_array_size (leases))
     leases_table (c, leases);
   else
@@ -106,8 +108,7 @@ resources (const json_t *list)
 
   if (json_array_size (list))
     printf ("\nbesides the machine:\n");
-  json_array_foreach (list, i, r)
-  {
+  json_array_foreach (list, i, r) {
     fmt_money_of (price, r, "price_udollar");
     printf ("  %s %s %s%s%s\n", json_str (r, "kind", "?"), json_str (r, "id", ""),
             json_str (r, "state", ""), *price ? "  " : "", price);
@@ -123,8 +124,7 @@ operations (const json_t *list)
 
   if (json_array_size (list))
     printf ("\noperations:\n");
-  json_array_foreach (list, i, op)
-  {
+  json_array_foreach (list, i, op) {
     const json_t *error = json_object_get (op, "error");
 
     printf ("  %s %s %s %s%s%s\n", fmt_time_of (when, op, "started_ms"), json_str (op, "id", "?"),
@@ -195,7 +195,7 @@ run_logs (struct cli *c)
   if (rc || c->mode != OUT_TEXT)
     return rc;
   json_array_foreach (json_object_get (reply, "lines"), i, line)
-      printf ("%s  %-10s %s\n", fmt_time_of (when, line, "ms"), json_str (line, "step", ""),
-              json_str (line, "text", ""));
+    printf ("%s  %-10s %s\n", fmt_time_of (when, line, "ms"), json_str (line, "step", ""),
+            json_str (line, "text", ""));
   return EXIT_DONE;
 }

@@ -72,7 +72,8 @@ offers_table (FILE *f, const json_t *offers, bool colour)
   json_t *o;
 
   table_init (&t, columns, N_ELEMENTS (columns));
-  json_array_foreach (offers, i, o) put_offer (&t, o);
+  json_array_foreach (offers, i, o)
+    put_offer (&t, o);
   table_print (&t, f, colour);
   table_done (&t);
 }
@@ -83,8 +84,8 @@ groups_table (FILE *f, const json_t *groups, bool colour)
   static const struct column columns[] = {
     { "", false },
     { "OFFERS", true },
-    { "FROM $/GPU-h", true },
     { "FROM $/h", true },
+    { "GPUS", true },
   };
   char buf[FMT];
   struct table t;
@@ -92,12 +93,11 @@ groups_table (FILE *f, const json_t *groups, bool colour)
   json_t *g;
 
   table_init (&t, columns, N_ELEMENTS (columns));
-  json_array_foreach (groups, i, g)
-  {
+  json_array_foreach (groups, i, g) {
     table_put (&t, json_str (g, "key", "?"));
     table_put (&t, fmt_int_of (buf, g, "offers"));
-    table_put (&t, fmt_money_of (buf, g, "price_gpu_udollar"));
     table_put (&t, fmt_money_of (buf, g, "price_udollar"));
+    table_put (&t, fmt_int_of (buf, g, "gpus"));
   }
   table_print (&t, f, colour);
   table_done (&t);
@@ -110,8 +110,7 @@ excluded (FILE *f, const json_t *counts)
   const char *code, *between = "not shown: ";
   json_t *n;
 
-  json_object_foreach ((json_t *) counts, code, n)
-  {
+  json_object_foreach ((json_t *) counts, code, n) {
     fprintf (f, "%s%lld %s", between, (long long) json_integer_value (n), code);
     between = ", ";
   }
@@ -126,7 +125,7 @@ words (FILE *f, const char *what, const json_t *list)
   json_t *w;
 
   json_array_foreach (list, i, w)
-      fprintf (f, "%s%s", i ? ", " : what, json_is_string (w) ? json_string_value (w) : "?");
+    fprintf (f, "%s%s", i ? ", " : what, json_is_string (w) ? json_string_value (w) : "?");
   if (json_array_size (list))
     fputc ('\n', f);
 }
@@ -138,7 +137,8 @@ missing_providers (FILE *f, const json_t *providers)
   size_t i;
   json_t *p;
 
-  json_array_foreach (providers, i, p) if (strcmp (json_str (p, "state", "up"), "up") != 0)
+  json_array_foreach (providers, i, p)
+    if (strcmp (json_str (p, "state", "up"), "up") != 0)
       fprintf (f, "%s is %s: %s\n", json_str (p, "name", "?"), json_str (p, "state", "?"),
                json_str (json_object_get (p, "error"), "text", "its offers may be missing"));
 }
@@ -155,6 +155,8 @@ show (const struct cli *c, const json_t *reply)
   else if (json_array_size (offers))
     offers_table (stdout, offers, c->colour);
   fflush (stdout);
+  if (json_str (reply, "summary", NULL))
+    fprintf (stderr, "%s\n", json_str (reply, "summary", ""));
   if (!json_array_size (groups) && matched > (int64_t) json_array_size (offers))
     fprintf (stderr, "%lld more: --limit\n",
              (long long) matched - (long long) json_array_size (offers));
@@ -174,7 +176,8 @@ lines (const struct cli *c, const json_t *offers)
   size_t i;
   json_t *o;
 
-  json_array_foreach (offers, i, o) out_doc (c, o);
+  json_array_foreach (offers, i, o)
+    out_doc (c, o);
 }
 
 int

@@ -41,8 +41,7 @@ const struct command commands[COMMANDS] = {
   [CMD_KUBECONFIG] = { "kubeconfig", NULL, 0, 0, "LEASE",
                        "the kubeconfig of a standalone machine" },
   [CMD_TUNNEL] = { "tunnel", NULL, 0, 0, "LEASE", "reach a standalone machine's API through SSH" },
-  [CMD_ORPHANS] = { "orphans", NULL, 0, 0, "[adopt|ignore|release PROVIDER/ID]",
-                    "what no lease accounts for" },
+  [CMD_ORPHANS] = { "orphans", run_orphans, 0, 2, "", "what no lease accounts for" },
 };
 
 const struct option options[] = {

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 
-enum { LOG_LINES = 15 };
+enum { LOG_LINES = 15, DETAILS = 25 };
 
 static void
 tail (FILE *f, const json_t *lines)
@@ -62,7 +62,8 @@ report_attempts (FILE *f, const json_t *attempts)
   size_t i;
   json_t *a;
 
-  json_array_foreach (attempts, i, a) attempt (f, a);
+  json_array_foreach (attempts, i, a)
+    attempt (f, a);
 }
 
 static void
@@ -84,7 +85,8 @@ report_rejections (FILE *f, const json_t *rejections)
   size_t i;
   json_t *r;
 
-  json_array_foreach (rejections, i, r) rejection (f, r);
+  json_array_foreach (rejections, i, r)
+    rejection (f, r);
 }
 
 /* Anything else: its words, or how often a reason occurred. */
@@ -120,12 +122,17 @@ void
 report_error (FILE *f, const json_t *error)
 {
   const char *hint = json_str (error, "hint", NULL);
+  const json_t *details = json_object_get (error, "details");
   size_t i;
   json_t *d;
 
   fprintf (f, "gpubroker-cli: %s (%s)\n", json_str (error, "message", "no message"),
            json_str (error, "code", "internal"));
-  json_array_foreach (json_object_get (error, "details"), i, d) detail (f, d);
+  json_array_foreach (details, i, d)
+    if (i < DETAILS)
+      detail (f, d);
+  if (json_array_size (details) > DETAILS)
+    fprintf (f, "  and %zu more: --json\n", json_array_size (details) - DETAILS);
   if (hint && *hint)
     fprintf (f, "  hint: %s\n", hint);
 }

@@ -80,8 +80,7 @@ labels (FILE *f, const json_t *lease)
   char text[400] = "";
   size_t n = 0;
 
-  json_object_foreach (json_object_get (lease, "labels"), key, value)
-  {
+  json_object_foreach (json_object_get (lease, "labels"), key, value) {
     if (n < sizeof text && json_is_string (value))
       n += (size_t) snprintf (text + n, sizeof text - n, "%s%s=%s", n ? " " : "", key,
                               json_string_value (value));
@@ -125,8 +124,7 @@ lease_of (struct cli *c, const struct job *j)
   json_t *d;
   size_t i;
 
-  json_array_foreach (json_object_get (j->doc, "details"), i, d)
-  {
+  json_array_foreach (json_object_get (j->doc, "details"), i, d) {
     json_t *inner = json_object_get (d, "lease");
 
     if (json_is_object (inner))
@@ -146,9 +144,9 @@ has_failure (const json_t *error)
   json_t *d;
   size_t i;
 
-  json_array_foreach (json_object_get (error, "details"), i,
-                      d) if (json_object_get (d, "step") &&
-                             json_object_get (d, "retryable")) return true;
+  json_array_foreach (json_object_get (error, "details"), i, d)
+    if (json_object_get (d, "step") && json_object_get (d, "retryable"))
+      return true;
   return false;
 }
 

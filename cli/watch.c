@@ -49,23 +49,24 @@ struct stream {
 };
 
 static void
-follow (struct stream *s)
+send_ping (struct stream *s)
 {
-  AUTO_JSON json_t *body = json_pack ("{s:b}", "follow", 1);
-  AUTO_FREE char *text = NULL;
-  int rc;
+  int rc = gpubc_send (s->c->client, "ping", "{}", s->ping);
 
-  if (s->seq >= 0)
-    json_put_i64 (body, "since", s->seq);
-  text = json_dumps (body, JSON_COMPACT);
-  rc = gpubc_send (s->c->client, "events", text, s->events);
   if (rc == GPUBC_ERROR)
     s->error = error_new ("denied", gpubc_why (s->c->client), NULL);
   else if (rc == GPUBC_UNREACHABLE && s->epoch < 0)
     s->error = error_unreachable (s->c);
-  if (rc == GPUBC_ACCEPTED)
-    gpubc_send (s->c->client, "ping", "{}", s->ping);
   s->asked = clock_boot_ms ();
+}
+
+static void
+follow (struct stream *s)
+{
+  AUTO_JSON json_t *body = json_pack ("{s:b, s:I}", "follow", 1, "since", (json_int_t) s->seq);
+  AUTO_FREE char *text = json_dumps (body, JSON_COMPACT);
+
+  gpubc_send (s->c->client, "events", text, s->events);
 }
 
 static void
@@ -87,37 +88,50 @@ show (struct stream *s, const json_t *e)
   fflush (stdout);
 }
 
-/* Another epoch is another run of the broker: the stream we had is gone. */
+/* The first answer says where to begin.  Another epoch is another run of the broker: the stream
+ * that we had is gone. */
 static void
 pong (struct stream *s, const json_t *reply)
 {
   int64_t epoch = json_i64 (reply, "epoch", 0);
-  bool restarted = s->epoch >= 0 && epoch != s->epoch;
+  bool other = epoch != s->epoch;
 
   if (s->seq < 0)
     s->seq = json_i64 (reply, "seq", 0);
   s->epoch = epoch;
-  if (restarted)
+  if (other)
     follow (s);
+}
+
+/* What was missed comes as a list, what happens now one by one. */
+static void
+progress (struct stream *s, const json_t *body)
+{
+  const json_t *missed = json_object_get (body, "events");
+  size_t i;
+  json_t *e;
+
+  if (!missed)
+    show (s, body);
+  json_array_foreach (missed, i, e)
+    show (s, e);
 }
 
 static void
 handle (struct stream *s, int kind, const struct gpubc_reply *r)
 {
   AUTO_JSON json_t *body = reply_json (s->c, r);
-  size_t i;
-  json_t *e;
+  bool ping = strcmp (r->id, s->ping) == 0;
 
   s->heard = s->asked = clock_boot_ms ();
-  if (kind == GPUBC_ERROR && strcmp (r->id, s->events) == 0)
-    s->error = json_incref (body);
-  else if (kind == GPUBC_FINAL && strcmp (r->id, s->ping) == 0)
-    pong (s, body);
-  else if (strcmp (r->id, s->events) != 0)
+  if (!body || (!ping && strcmp (r->id, s->events) != 0))
     return;
-  else if (kind == GPUBC_PROGRESS)
-    show (s, body);
-  json_array_foreach (json_object_get (body, "events"), i, e) if (kind == GPUBC_FINAL) show (s, e);
+  if (kind == GPUBC_ERROR)
+    s->error = json_incref (body);
+  else if (ping)
+    pong (s, body);
+  else
+    progress (s, body);
 }
 
 static void
@@ -125,14 +139,12 @@ silence (struct stream *s, int outcome)
 {
   int64_t now = clock_boot_ms ();
 
-  if (now - s->heard >= GONE_MS)
+  if (now - s->heard >= GONE_MS) {
     s->error = error_new ("unreachable", "the broker no longer answers", NULL);
-  else if (outcome == GPUBC_UNREACHABLE) {
-    poll (NULL, 0, TICK_MS / 2);
-    follow (s);
-  } else if (now - s->asked >= SILENCE_MS) {
-    gpubc_send (s->c->client, "ping", "{}", s->ping);
-    s->asked = now;
+  } else if (outcome == GPUBC_UNREACHABLE || now - s->asked >= SILENCE_MS) {
+    if (outcome == GPUBC_UNREACHABLE)
+      poll (NULL, 0, TICK_MS / 2);
+    send_ping (s);
   }
 }
 
@@ -147,7 +159,7 @@ watch_all (struct cli *c)
     return out_fail (c, "internal", NULL, "out of memory");
   s.heard = clock_boot_ms ();
   s.deadline = patience < 0 ? -1 : s.heard + patience;
-  follow (&s);
+  send_ping (&s);
   while (!s.error && !cli_interrupted () && (s.deadline < 0 || clock_boot_ms () < s.deadline)) {
     struct gpubc_reply r = { .size = sizeof r };
 

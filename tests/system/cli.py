@@ -85,6 +85,10 @@ def exit_codes(b):
 
 
 def reads(b):
+    b.on["rent"] = lambda _: [error("no-offer", details=[EXAMPLE["rejection"]] * 30)]
+    r = run(b, "rent", "--gpu", "H100")
+    ok(r.returncode == 3 and r.stderr.count("above the cap") == 25 and "5 more" in r.stderr,
+       "no-offer tells why, but not for ever", r)
     replies = {
         "ping": {"server": "gpubroker 0.1.0", "instance": "i", "broker": "prod-eu", "epoch": 1, "seq": 4,
                  "protocols": ["GPUB/1"], "now_ms": 1, "events": [], "principal": "uid:1000", "rights": "rent",
@@ -97,6 +101,7 @@ def reads(b):
         "providers": {"providers": [EXAMPLE["provider"]]},
         "clusters": {"clusters": [EXAMPLE["cluster"]]},
         "logs": {"lines": [{"ms": 1767225600000, "step": "gpu", "text": "one GPU"}]},
+        "orphans": {"orphans": [EXAMPLE["orphan"]]},
         "cost": {"rows": [EXAMPLE["cost"]], "total_udollar": 7800000, "rate_udollar": 1950000},
     }
     people = {
@@ -104,6 +109,7 @@ def reads(b):
         "leases": (["leases"], r"l42 +trainer +ready"), "lease": (["show", "l42"], r"expires"),
         "explain": (["explain", "l42"], r"price .*\$4\.10 is above"), "providers": (["providers"], r"shadeform .*\$412\.00"),
         "clusters": (["clusters"], "cni-unsafe"), "logs": (["logs", "l42"], "one GPU"),
+        "orphans": (["orphans"], r"l17-2 +machine +ours +running +\$0\.60"),
         "cost": (["cost", "--by", "owner"], r"total \$7\.80"),
     }
     for verb, (words, pattern) in people.items():
@@ -118,6 +124,9 @@ def reads(b):
     ok(json.loads(r.stdout) == LEASE, "leases --jsonl is a lease a line", r)
     b.on["offers"] = lambda _: [("final", {"offers": [], "matched": 0, "excluded": {"gpu-model": 9}})]
     ok(run(b, "offers", "--gpu", "B300").returncode == 3, "offers without a match exits with 3")
+    b.on["leases"] = lambda _: [("final", {"leases": [LEASE, LEASE]})]
+    r = run(b, "leases", "--limit", "1", "--json")
+    ok(len(document(r)["leases"]) == 1, "--limit holds though the broker sends more")
     pages = {None: {"leases": [LEASE], "cursor": "next"}, "next": {"leases": [dict(LEASE, id="l43", number=43)]}}
     b.on["leases"] = lambda body: [("final", pages[body.get("cursor")])]
     r = run(b, "leases", "--json")
@@ -361,10 +370,12 @@ def ssh(b):
 def events(b):
     event = EXAMPLE["event"]
     b.on["ping"] = lambda _: [("final", {"epoch": 3, "seq": 1041})]
-    b.on["events"] = lambda _: [("progress", event), ("progress", event), ("progress", dict(event, seq=1043))]
+    b.on["events"] = lambda _: [("progress", {"epoch": 3, "events": [event], "seq": 1042}), ("progress", event),
+                                ("progress", dict(event, seq=1043))]
     r = run(b, "watch", "--jsonl", "--timeout", "1s")
     seqs = [schemas.check("event", json.loads(line))["seq"] for line in r.stdout.splitlines()]
     ok(r.returncode == 7 and seqs == [1042, 1043], "watch --jsonl shows each event once", r)
+    ok(b.bodies("events")[-1] == {"follow": True, "since": 1041}, "from now on", b.bodies("events"))
     r = run(b, "watch", "--timeout", "1s")
     ok("lease.l42.ready  node l42-1 is ready" in r.stdout, "watch tells people", r)
 
