@@ -77,6 +77,11 @@ int state_open (struct host *h, const char *dir, struct err *e);
 int state_read (struct host *h, const char *key, char **bytes, size_t *len, struct err *e);
 int state_write (struct host *h, const char *key, const void *bytes, size_t len, struct err *e);
 
+/* ---- confine.c ---- */
+
+/* Logs where the kernel cannot; the unit file's own confinement then stands alone. */
+void confine (struct host *h, const char *state_dir);
+
 /* ---- out.c: frames to the daemon ---- */
 
 struct out {
@@ -250,7 +255,7 @@ struct host {
   pthread_mutex_t limiter_lock;
   struct limiter limiter;
   pthread_mutex_t state_lock;
-  int state_fd;
+  int state_fd, stdio; /* stdio: what libraries print comes out here */
   struct replay *replay;
   struct out out;
   struct pool pool;
@@ -262,6 +267,6 @@ host_of (struct out *o)
   return (struct host *) (void *) ((char *) o - offsetof (struct host, out));
 }
 
-_Noreturn void serve (struct host *h, int stdio);
+_Noreturn void serve (struct host *h);
 
 #endif

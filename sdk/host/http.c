@@ -5,16 +5,18 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "sdk/host/http.h"
 
-enum { TRIES = 4, BACKOFF_MS = 250 };
+enum { TRIES = 4, BACKOFF_MS = 250, PAUSE_MOST_MS = 60000 };
 
 static char *
 dup_member (const json_t *conf, const char *name)
@@ -24,12 +26,25 @@ dup_member (const json_t *conf, const char *name)
   return s ? strdup (s) : NULL;
 }
 
+static const struct json_member members[] = {
+  { "ca_file", JSON_STRING, false },
+  { "client_cert_file", JSON_STRING, false },
+  { "client_key_file", JSON_STRING, false },
+  { "proxy", JSON_STRING, false },
+  { "rate", JSON_REAL, false },
+  { "burst", JSON_INTEGER, false },
+  { "record", JSON_STRING, false },
+  { "replay", JSON_STRING, false },
+};
+
 int
 http_configure (struct host *h, const json_t *conf, struct err *e)
 {
   struct http_conf *c = &h->http;
   const json_t *rate = json_object_get (conf, "rate"), *burst = json_object_get (conf, "burst");
 
+  if (json_check (conf, members, N_ELEMENTS (members), e) < 0)
+    return err_add (e, "http");
   c->ca_file = dup_member (conf, "ca_file");
   c->client_cert_file = dup_member (conf, "client_cert_file");
   c->client_key_file = dup_member (conf, "client_key_file");
@@ -37,6 +52,8 @@ http_configure (struct host *h, const json_t *conf, struct err *e)
   c->record = dup_member (conf, "record");
   c->replay = dup_member (conf, "replay");
   limiter_init (&h->limiter, json_number_value (rate), json_number_value (burst), clock_boot_ms ());
+  if (c->record && mkdir (c->record, 0700) < 0 && errno != EEXIST)
+    return err_set (e, ERR_INVALID, "http: record %s: %s", c->record, strerror (errno));
   return c->replay ? replay_open (h, c->replay, e) : 0;
 }
 
@@ -97,6 +114,7 @@ wait_turn (struct exchange *x, struct err *e)
 
 /* ---- after ---- */
 
+/* Bounded, so that a cloud's absurd delay cannot hold up a remove for days. */
 static void
 heed_throttle (struct exchange *x)
 {
@@ -106,7 +124,7 @@ heed_throttle (struct exchange *x)
   if (x->status != 429 || ms == 0)
     return;
   pthread_mutex_lock (&h->limiter_lock);
-  limiter_pause (&h->limiter, clock_boot_ms () + ms);
+  limiter_pause (&h->limiter, clock_boot_ms () + (ms < PAUSE_MOST_MS ? ms : PAUSE_MOST_MS));
   pthread_mutex_unlock (&h->limiter_lock);
 }
 
@@ -210,32 +228,32 @@ judge (struct exchange *x, enum http_end end, struct err *e)
   return 0;
 }
 
+/* Half an answer is none: its headers and body are not shown. */
 static void
 give (struct exchange *x, enum http_end end, struct gpub_http_response *to)
 {
-  struct gpub_http_response r = {
-    .size = to->size,
-    .status = end == HTTP_ANSWERED ? x->status : 0,
-    .http_version = (uint32_t) x->version,
-    .sent = end == HTTP_ANSWERED ? GPUB_SENT_ANSWERED
-            : x->sent            ? GPUB_SENT_MAYBE
-                                 : GPUB_SENT_NO,
-    .retry_after_ms = retry_after_ms (answer_header (x, "retry-after"), clock_wall_ms ()),
-    .headers = x->headers.at,
-    .nheaders = x->headers.n,
-    .trailers = x->trailers.at,
-    .ntrailers = x->trailers.n,
-    .body_len = x->rq.on_body ? 0 : x->len,
-  };
+  struct gpub_http_response r = { .size = to->size,
+                                  .sent = x->sent ? GPUB_SENT_MAYBE : GPUB_SENT_NO,
+                                  .body = "" };
 
+  if (end == HTTP_ANSWERED) {
+    r.status = x->status;
+    r.http_version = (uint32_t) x->version;
+    r.sent = GPUB_SENT_ANSWERED;
+    r.retry_after_ms = retry_after_ms (answer_header (x, "retry-after"), clock_wall_ms ());
+    r.headers = x->headers.at;
+    r.nheaders = x->headers.n;
+    r.trailers = x->trailers.at;
+    r.ntrailers = x->trailers.n;
+    r.body_len = x->rq.on_body ? 0 : x->len;
+    r.body = x->rq.on_body ? NULL : x->body ? x->body : "";
+  }
   if (x->headers.at)
     call_keep (x->call, x->headers.at, x->headers.n * sizeof *x->headers.at);
   if (x->trailers.at)
     call_keep (x->call, x->trailers.at, x->trailers.n * sizeof *x->trailers.at);
   if (x->body)
     call_keep (x->call, x->body, x->len);
-  if (!x->rq.on_body)
-    r.body = x->body ? x->body : "";
   memcpy (to, &r, to->size < sizeof r ? (size_t) to->size : sizeof r);
 }
 
@@ -276,6 +294,8 @@ http_request (struct gpub_call *c, const struct gpub_http_request *rq,
   }
   end = tries (&x, &e);
   note_effect (&x, end);
+  if (end != HTTP_ANSWERED)
+    x.status = 0;
   rc = judge (&x, end, &e);
   out_log (&c->host->out, LOG_DEBUG, "http", c->id, "method=%s status=%d bytes=%zu ms=%lld%s%s",
            x.rq.method, x.status, x.len, (long long) (clock_boot_ms () - began),

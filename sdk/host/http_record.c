@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include <openssl/evp.h>
 
@@ -128,7 +127,6 @@ record_exchange (const struct exchange *x)
   AUTO_JSON json_t *j = exchange_json (x);
   char path[4096];
 
-  mkdir (x->call->host->http.record, 0700);
   file_name (x, atomic_fetch_add (&number, 1) + 1, path, sizeof path);
   if (json_dump_file (j, path, JSON_INDENT (2)) < 0)
     out_log (&x->call->host->out, LOG_ERR, "http.record", x->call->id, "cannot write %s: %s", path,

@@ -125,6 +125,8 @@ set_all (CURL *easy, struct exchange *x, struct curl_slist *list)
   curl_easy_setopt (easy, CURLOPT_HTTPHEADER, list);
   curl_easy_setopt (easy, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION);
   curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt (easy, CURLOPT_SUPPRESS_CONNECT_HEADERS,
+                    1L); /* a proxy's answer is not the cloud's */
   curl_easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long) CONNECT_MS);
   curl_easy_setopt (easy, CURLOPT_ERRORBUFFER, x->text);
   curl_easy_setopt (easy, CURLOPT_HEADERFUNCTION, on_header);

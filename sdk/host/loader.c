@@ -18,6 +18,11 @@
 #define SIZE_AT_0                                                                                  \
  (offsetof (struct gpub_provider, remove) + sizeof (((struct gpub_provider *) 0)->remove))
 
+#define OPTION_AT_0                                                                                \
+ (offsetof (struct gpub_option, help) + sizeof (((struct gpub_option *) 0)->help))
+
+enum { OPTIONS_MAX = 256 };
+
 static int
 check_owner (const char *path, struct err *e)
 {
@@ -79,6 +84,23 @@ check_file (const char *file, struct err *e)
 }
 
 static int
+check_options (const struct gpub_provider *p, struct err *e)
+{
+  if (p->noptions && (!p->options || p->options_stride < OPTION_AT_0 || p->noptions > OPTIONS_MAX))
+    return err_set (e, ERR_INVALID, "its list of options is broken (count %llu, stride %llu)",
+                    (unsigned long long) p->noptions, (unsigned long long) p->options_stride);
+  for (uint64_t i = 0; i < p->noptions; i++) {
+    const struct gpub_option *o = GPUB_AT (struct gpub_option, p->options, p->options_stride, i);
+
+    if (o->size < OPTION_AT_0 || !o->name)
+      return err_set (e, ERR_INVALID,
+                      "its option %llu has %llu bytes, the least is %zu, or no name",
+                      (unsigned long long) i, (unsigned long long) o->size, OPTION_AT_0);
+  }
+  return 0;
+}
+
+static int
 check_calls (const struct gpub_provider *p, struct err *e)
 {
   static const struct {
@@ -98,10 +120,7 @@ check_calls (const struct gpub_provider *p, struct err *e)
     if (!member)
       return err_set (e, ERR_INVALID, "it lacks the required '%s'", required[i].name);
   }
-  if (p->noptions && (!p->options || p->options_stride < sizeof (uint64_t) || p->noptions > 256))
-    return err_set (e, ERR_INVALID, "its list of options is broken (count %llu, stride %llu)",
-                    (unsigned long long) p->noptions, (unsigned long long) p->options_stride);
-  return 0;
+  return check_options (p, e);
 }
 
 static int

@@ -45,9 +45,8 @@ run (void)
 {
   static struct host h; /* for the life of the process */
   struct err e = ERR_INIT;
-  int stdio;
 
-  if (child_confine (&e) < 0 || (stdio = child_capture_stdio (&e)) < 0) {
+  if (child_confine (&e) < 0 || (h.stdio = child_capture_stdio (&e)) < 0) {
     fprintf (stderr, "gpubroker-provider: %s\n", e.text);
     _exit (2);
   }
@@ -58,7 +57,7 @@ run (void)
   pthread_mutex_init (&h.state_lock, NULL);
   services_fill (&h.table);
   out_init (&h.out, WIRE_FD);
-  serve (&h, stdio);
+  serve (&h);
 }
 
 int

@@ -215,17 +215,21 @@ check_secret (const struct gpub_option *o, bool (*has) (const void *, const char
                    o->name, o->name);
 }
 
-/* A configured http:// address is the operator's leave to talk to it without TLS. */
+/* A configured http:// address, wherever it stands in an option, is the operator's leave to talk to
+ * it without TLS. */
 static void
-note_plain (struct options *out, const char *value)
+note_plain (struct options *out, const json_t *v)
 {
-  char **slot;
+  const char *text = json_string_value (v), *key;
+  json_t *inner;
+  size_t i;
 
-  if (strncmp (value, "http://", 7) != 0)
+  json_array_foreach (v, i, inner) note_plain (out, inner);
+  json_object_foreach ((json_t *) v, key, inner) note_plain (out, inner);
+  if (!text || strncmp (text, "http://", 7) != 0)
     return;
-  slot = vec_push (&out->plain);
-  *slot = strdup (value);
-  if (!*slot)
+  *vec_push (&out->plain) = strdup (text);
+  if (!out->plain.at[out->plain.n - 1])
     abort ();
 }
 
@@ -235,6 +239,10 @@ check_one (struct options *out, const struct gpub_option *o, const json_t *v, st
   struct gpub_kv *kv;
   char *value;
 
+  if (o->type >= N_ELEMENTS (types))
+    return err_set (e, ERR_INTERNAL,
+                    "the plugin declares '%s' with type %u, which this host does not know", o->name,
+                    o->type);
   if (!v && !o->default_value)
     return o->flags & GPUB_OPT_REQUIRED
                ? err_code (e, ERR_INVALID, "missing-option", "'%s' is missing", o->name)
@@ -245,24 +253,9 @@ check_one (struct options *out, const struct gpub_option *o, const json_t *v, st
                          types[o->type].must)
              : err_set (e, ERR_INTERNAL, "the plugin's own default of '%s' is not %s", o->name,
                         types[o->type].must);
-  if (v && o->type == GPUB_OPT_STRING)
-    note_plain (out, value);
+  note_plain (out, v);
   kv = vec_push (&out->values);
   *kv = (struct gpub_kv){ o->name, value };
-  return 0;
-}
-
-static int
-check_declared (const struct gpub_option *o, struct err *e)
-{
-  if (o->size < offsetof (struct gpub_option, help) + sizeof o->help || !o->name)
-    return err_set (e, ERR_INTERNAL,
-                    "the plugin declares an option of %llu bytes, the least is %zu",
-                    (unsigned long long) o->size, sizeof *o);
-  if (o->type >= N_ELEMENTS (types))
-    return err_set (e, ERR_INTERNAL,
-                    "the plugin declares '%s' with type %u, which this host does not know", o->name,
-                    o->type);
   return 0;
 }
 
@@ -270,9 +263,6 @@ int
 options_check (struct options *out, const struct gpub_provider *p, const json_t *given,
                bool (*has_secret) (const void *, const char *), const void *ctx, struct err *e)
 {
-  for (uint64_t i = 0; i < p->noptions; i++)
-    if (check_declared (GPUB_AT (struct gpub_option, p->options, p->options_stride, i), e) < 0)
-      return -1;
   if (check_names (p, given, e) < 0)
     return -1;
   for (uint64_t i = 0; i < p->noptions; i++) {

@@ -15,9 +15,44 @@
 
 enum { EXIT_REFUSED = 1, EXIT_PROTOCOL = 2, LINE = 512, FLUSH_MS = 1000 };
 
+static struct lines {
+  char at[LINE];
+  size_t n;
+} lines;
+
+static void
+put_line (struct host *h, struct lines *l)
+{
+  char text[LINE * 3];
+
+  if (l->n == 0)
+    return;
+  text_copy (text, sizeof text, l->at, l->n);
+  out_log (&h->out, LOG_WARNING, "plugin.print", 0, "%s", text);
+  l->n = 0;
+}
+
+/* Whoever prints in a plugin's process is heard, line by line, at the pace of the log. */
+static ssize_t
+read_stdio (struct host *h)
+{
+  char buf[4096];
+  ssize_t n = read (h->stdio, buf, sizeof buf);
+
+  for (ssize_t i = 0; i < n; i++) {
+    if (buf[i] != '\n')
+      lines.at[lines.n++] = buf[i] ? buf[i] : ' ';
+    if (buf[i] == '\n' || lines.n == LINE)
+      put_line (h, &lines);
+  }
+  return n;
+}
+
 static _Noreturn void
 leave (struct host *h, int status)
 {
+  while (read_stdio (h) > 0)
+    ;
   out_drain (&h->out, FLUSH_MS);
   _exit (status); /* no atexit of a plugin's library, ever */
 }
@@ -78,14 +113,15 @@ configure (struct host *h, const char *body, size_t len, struct err *e)
     return -1;
   h->name = strdup (json_str (conf, "name", ""));
   h->owner = strdup (json_str (conf, "owner", ""));
+  if (state_open (h, json_str (conf, "state_dir", NULL), e) < 0 ||
+      http_configure (h, json_object_get (conf, "http"), e) < 0)
+    return -1;
+  confine (h, json_str (conf, "state_dir", NULL));
   if (loader_open (json_str (conf, "plugin", ""), &h->plugin, e) < 0)
     return -1;
   if (options_check (&h->options, &h->plugin, json_object_get (conf, "options"), secret_has, h, e) <
           0 ||
       check_secrets (h, e) < 0)
-    return -1;
-  if (state_open (h, json_str (conf, "state_dir", NULL), e) < 0 ||
-      http_configure (h, json_object_get (conf, "http"), e) < 0)
     return -1;
   return open_plugin (h, e);
 }
@@ -183,50 +219,17 @@ read_frames (struct host *h, struct wire_buf *in)
     finish (h);
 }
 
-struct lines {
-  char at[LINE];
-  size_t n;
-};
-
-static void
-put_line (struct host *h, struct lines *l)
-{
-  char text[LINE * 3];
-
-  if (l->n == 0)
-    return;
-  text_copy (text, sizeof text, l->at, l->n);
-  out_log (&h->out, LOG_WARNING, "plugin.print", 0, "%s", text);
-  l->n = 0;
-}
-
-/* Whoever prints in a plugin's process is heard, line by line, at the pace of the log. */
-static void
-read_stdio (struct host *h, int fd, struct lines *l)
-{
-  char buf[4096];
-  ssize_t n = read (fd, buf, sizeof buf);
-
-  for (ssize_t i = 0; i < n; i++) {
-    if (buf[i] != '\n')
-      l->at[l->n++] = buf[i] ? buf[i] : ' ';
-    if (buf[i] == '\n' || l->n == LINE)
-      put_line (h, l);
-  }
-}
-
 void
-serve (struct host *h, int stdio)
+serve (struct host *h)
 {
   AUTO_JSON json_t *hello = child_hello ("provider");
   struct wire_buf in = { 0 };
-  struct lines lines = { .n = 0 };
 
   out_json (&h->out, WIRE_HELLO, 0, 0, hello);
   for (;;) {
     struct pollfd p[] = {
       { .fd = h->out.fd, .events = POLLIN | (out_pending (&h->out) ? POLLOUT : 0) },
-      { .fd = stdio, .events = POLLIN },
+      { .fd = h->stdio, .events = POLLIN },
       { .fd = h->out.wake, .events = POLLIN },
     };
     eventfd_t pokes;
@@ -237,7 +240,7 @@ serve (struct host *h, int stdio)
     if (p[2].revents)
       eventfd_read (h->out.wake, &pokes);
     if (p[1].revents)
-      read_stdio (h, stdio, &lines);
+      read_stdio (h);
     if (p[0].revents & POLLOUT)
       out_flush (&h->out);
     if (p[0].revents & ~POLLOUT)

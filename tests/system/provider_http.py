@@ -128,11 +128,11 @@ def test_stale_connection():
 
 
 def test_reuse():
-    """reads share a connection"""
+    """reads share connections: at most one for each of the four workers"""
     with HttpServer(lambda r: OK) as cloud, web(cloud) as p:
-        for _ in range(5):
+        for _ in range(12):
             assert p.call("probe").kind == "ok"
-        assert len({r.connection for r in cloud.requests}) == 1
+        assert len({r.connection for r in cloud.requests}) <= 4
 
 
 def test_no_redirect():
