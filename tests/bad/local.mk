@@ -28,6 +28,8 @@ slow_la_SOURCES            = %D%/slow.c
 slow_la_LDFLAGS            = $(BAD_LINK)
 too_small_la_SOURCES       = %D%/too-small.c
 too_small_la_LDFLAGS       = $(BAD_LINK)
+writes_la_SOURCES          = %D%/writes.c
+writes_la_LDFLAGS          = $(BAD_LINK)
 
 check_LTLIBRARIES += good.la web.la crashes-in-list.la emits-forever.la garbage.la hangs-in-create.la \
-	lacks-remove.la no-entry.la old-abi.la prints.la slow.la too-small.la
+	lacks-remove.la no-entry.la old-abi.la prints.la slow.la too-small.la writes.la

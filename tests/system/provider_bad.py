@@ -4,14 +4,13 @@ import json
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from provider_harness import BUILD, HOST, Died, Provider, plugin_file, tap
+from provider_harness import HOST, Died, Provider, Skip, plugin_file, tap
 
 
 def refused(plugin, **more):
@@ -235,10 +234,21 @@ def test_describe():
     assert [o["name"] for o in j["options"]][:2] == ["offers", "boot"] and j["options"][1]["type"] == "duration"
 
 
+def test_writes():
+    """a plugin writes nothing but its state, where the kernel has Landlock"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "left-behind")
+        with Provider("writes", secrets={"path": path}) as p:
+            r = p.call("probe")
+            if any(l["event"] == "landlock.absent" for l in p.logs):
+                raise Skip("no Landlock in this kernel")
+            assert r.kind == "ok" and r.value["account"] == "refused" and not os.path.exists(path), r
+            assert open(os.path.join(p.state_dir, "kept")).read() == "x"
+
+
 def test_symbols():
     """a plugin exports one symbol"""
     if not shutil.which("nm"):
-        from provider_harness import Skip
         raise Skip("nm(1) is not installed")
     for name in "good", "web", "shadeform":
         path = plugin_file(name)
