@@ -81,6 +81,17 @@ tame (char *s)
   }
 }
 
+static bool
+is_tame (const char *s)
+{
+  AUTO_FREE char *copy = strdup (s);
+
+  if (!copy)
+    abort ();
+  tame (copy);
+  return strcmp (copy, s) == 0;
+}
+
 static json_t *
 tamed (const json_t *j)
 {
@@ -92,16 +103,21 @@ tamed (const json_t *j)
   return json_string (s);
 }
 
-/* Names, logs and error texts come from clouds and rented machines. */
+/* Names, logs and error texts come from clouds and rented machines; a member whose very name is not
+ * fit to be shown is not. */
 static void
 tame_all (json_t *j)
 {
   const char *key;
   json_t *v;
+  void *next;
   size_t i;
 
-  json_object_foreach (j, key, v) {
-    if (json_is_string (v))
+  json_object_foreach_safe (j, next, key, v)
+  {
+    if (!is_tame (key))
+      json_object_del (j, key);
+    else if (json_is_string (v))
       json_object_set_new (j, key, tamed (v));
     else
       tame_all (v);

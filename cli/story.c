@@ -1,17 +1,31 @@
 /* story.c - a lease told to people: what it is, what it costs, what to type next */
 #include "config.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "cli/format.h"
 #include "cli/story.h"
 #include "core/clock.h"
 
+PRINTF (3, 4)
 static void
-field (FILE *f, const char *name, const char *value)
+field (FILE *f, const char *name, const char *fmt, ...)
+{
+  va_list ap;
+
+  fprintf (f, "  %-10s ", name);
+  va_start (ap, fmt);
+  vfprintf (f, fmt, ap);
+  va_end (ap);
+  fputc ('\n', f);
+}
+
+static void
+word (FILE *f, const char *name, const char *value)
 {
   if (value && *value)
-    fprintf (f, "  %-10s %s\n", name, value);
+    field (f, name, "%s", value);
 }
 
 /* "2026-01-31 12:00 UTC (in 5m 00s)" */
@@ -19,57 +33,48 @@ static void
 when (FILE *f, const char *name, const json_t *lease, const char *key)
 {
   int64_t ms = json_i64 (lease, key, 0), left = ms - clock_wall_ms ();
-  char time[FMT], span[FMT], text[96];
+  char time[FMT], span[FMT];
 
   if (ms == 0)
     return;
   fmt_time (time, ms);
   fmt_span (span, left < 0 ? -left : left);
-  snprintf (text, sizeof text, left < 0 ? "%s (%s ago)" : "%s (in %s)", time, span);
-  if (left < 0) {
-    snprintf (text, sizeof text, "%s (%s ago)", time, span);
-  }
-  field (f, name, text);
+  field (f, name, "%s (%s%s%s)", time, left < 0 ? "" : "in ", span, left < 0 ? " ago" : "");
 }
 
 static void
 machine (FILE *f, const json_t *lease)
 {
   const json_t *m = json_object_get (lease, "machine");
-  char cloud[128], text[400];
+  char cloud[128], vram[FMT];
 
   if (!json_is_object (m))
     return;
-  fmt_cloud (cloud, sizeof cloud, m);
-  snprintf (text, sizeof text, "%s %s %s %s", cloud, json_str (m, "region", ""),
-            json_str (m, "instance_type", ""), json_str (m, "id", ""));
-  field (f, "machine", text);
-  if (json_str (m, "gpu", NULL)) {
-    snprintf (text, sizeof text, "%lldx %s %lldG", (long long) json_i64 (m, "gpu_count", 0),
-              json_str (m, "gpu", ""), (long long) json_i64 (m, "vram_gib", 0));
-    field (f, "gpu", text);
-  }
-  if (json_str (m, "address", NULL)) {
-    snprintf (text, sizeof text, "%s@%s port %lld", json_str (m, "ssh_user", "?"),
-              json_str (m, "address", ""), (long long) json_i64 (m, "ssh_port", 22));
-    field (f, "address", text);
-  }
+  word (f, "cloud", fmt_cloud (cloud, sizeof cloud, m));
+  word (f, "region", json_str (m, "region", NULL));
+  word (f, "type", json_str (m, "instance_type", NULL));
+  word (f, "machine", json_str (m, "id", NULL));
+  fmt_int_of (vram, m, "vram_gib");
+  if (json_str (m, "gpu", NULL))
+    field (f, "gpu", "%lldx %s%s%s%s", (long long) json_i64 (m, "gpu_count", 0),
+           json_str (m, "gpu", ""), *vram ? " " : "", vram, *vram ? "G" : "");
+  if (json_str (m, "address", NULL))
+    field (f, "address", "%s@%s port %lld", json_str (m, "ssh_user", "?"),
+           json_str (m, "address", ""), (long long) json_i64 (m, "ssh_port", 22));
 }
 
 static void
 price (FILE *f, const json_t *lease)
 {
-  int64_t gpus = json_i64 (json_object_get (lease, "machine"), "gpu_count", 0),
-          cost = json_i64 (lease, "price_udollar", -1);
-  char hour[FMT], gpu[FMT], spent[FMT], text[160];
+  int64_t gpus = json_i64 (json_object_get (lease, "machine"), "gpu_count", 0);
+  int64_t cost = json_i64 (lease, "price_udollar", -1);
+  char hour[FMT], gpu[FMT], spent[FMT];
 
-  if (cost >= 0) {
-    fmt_money (hour, cost);
-    snprintf (text, sizeof text, gpus > 1 ? "%s/h (%s/GPU-h)" : "%s/h", hour,
-              fmt_money (gpu, gpus > 1 ? cost / gpus : 0));
-    field (f, "price", text);
-  }
-  field (f, "spent", fmt_money_of (spent, lease, "spent_udollar"));
+  if (cost >= 0 && gpus > 1)
+    field (f, "price", "%s/h (%s/GPU-h)", fmt_money (hour, cost), fmt_money (gpu, cost / gpus));
+  else if (cost >= 0)
+    field (f, "price", "%s/h", fmt_money (hour, cost));
+  word (f, "spent", fmt_money_of (spent, lease, "spent_udollar"));
 }
 
 static void
@@ -85,27 +90,23 @@ labels (FILE *f, const json_t *lease)
       n += (size_t) snprintf (text + n, sizeof text - n, "%s%s=%s", n ? " " : "", key,
                               json_string_value (value));
   }
-  field (f, "labels", text);
+  word (f, "labels", text);
 }
 
 void
 story_lease (FILE *f, const json_t *lease)
 {
   const json_t *step = json_object_get (lease, "step"), *cause = json_object_get (lease, "cause");
-  char text[400];
 
   fprintf (f, "%s  %s\n", json_str (lease, "id", "?"), json_str (lease, "state", "?"));
-  field (f, "name", json_str (lease, "name", NULL));
-  field (f, "owner", json_str (lease, "owner", NULL));
-  field (f, "step", json_str (step, "text", json_str (step, "name", NULL)));
-  if (cause) {
-    snprintf (text, sizeof text, "%s (%s)", json_str (cause, "message", ""),
-              json_str (cause, "code", "?"));
-    field (f, "cause", text);
-  }
+  word (f, "name", json_str (lease, "name", NULL));
+  word (f, "owner", json_str (lease, "owner", NULL));
+  word (f, "step", json_str (step, "text", json_str (step, "name", NULL)));
+  if (cause)
+    field (f, "cause", "%s (%s)", json_str (cause, "message", ""), json_str (cause, "code", "?"));
   machine (f, lease);
-  field (f, "cluster", json_str (lease, "cluster", NULL));
-  field (f, "node", json_str (lease, "node", NULL));
+  word (f, "cluster", json_str (lease, "cluster", NULL));
+  word (f, "node", json_str (lease, "node", NULL));
   price (f, lease);
   labels (f, lease);
   when (f, "created", lease, "created_ms");

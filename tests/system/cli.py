@@ -386,6 +386,9 @@ def hostile(b):
     r = run(b, "leases")
     ok(r.returncode == 0 and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", r.stdout) and len(r.stdout.splitlines()) == 2,
        "what a cloud sends cannot drive a terminal", repr(r.stdout))
+    b.on["lease"] = lambda _: [("final", {"lease": dict(LEASE, labels={evil: "x", "team": "y"})})]
+    r = run(b, "show", "l42")
+    ok("team=y" in r.stdout and "\033" not in r.stdout, "nor can the name of a member", repr(r.stdout))
     r = run(b, "leases", "--json")
     ok(document(r)["leases"][0]["name"] == evil, "--json keeps it, escaped")
 
