@@ -1,9 +1,11 @@
 # bench/: printed by hand with `make bench`; each program prints ratios of one run.
-benches         = bench-bus
+benches         = bench-bus bench-match
 EXTRA_PROGRAMS += $(benches)
 CLEANFILES     += $(benches)
 bench_bus_SOURCES = %D%/bus.c
 bench_bus_LDADD   = libbus.la
+bench_match_SOURCES = %D%/match.c
+bench_match_LDADD   = libmatch.la
 
 bench: $(benches)
 	@for b in $(benches); do echo "$$b"; ./$$b || exit 1; done

@@ -45,14 +45,21 @@ BUILT_SOURCES += %D%/gpus.c
 CLEANFILES    += %D%/gpus.c
 EXTRA_DIST    += %D%/gpus.conf
 
-check_PROGRAMS += test_conf.t test_gpu.t test_match.t
-TESTS          += test_conf.t test_gpu.t test_match.t
-test_match_t_SOURCES  = tests/unit/match.c
-test_match_t_LDADD    = libmatch.la
+match_tests     = test_conf.t test_filter.t test_gpu.t test_match.t test_memory.t test_offers.t
+check_PROGRAMS += $(match_tests)
+TESTS          += $(match_tests)
 test_conf_t_SOURCES   = tests/unit/conf.c
 test_conf_t_LDADD     = libmatch.la
+test_filter_t_SOURCES = tests/unit/filter.c
+test_filter_t_LDADD   = libmatch.la
 test_gpu_t_SOURCES    = tests/unit/gpu.c
 test_gpu_t_LDADD      = libmatch.la
+test_match_t_SOURCES  = tests/unit/match.c
+test_match_t_LDADD    = libmatch.la
+test_memory_t_SOURCES = tests/unit/memory.c
+test_memory_t_LDADD   = libmatch.la
+test_offers_t_SOURCES = tests/unit/offers.c
+test_offers_t_LDADD   = libmatch.la
 
 sbin_PROGRAMS      += gpubrokerd
 gpubrokerd_SOURCES  = %D%/main.c

@@ -86,39 +86,48 @@ rank_key (const struct query *q, const struct offer *x, uint64_t price)
   return price << 3 | availability[x->availability] << 1 | !keyset_has (&q->good, x->key);
 }
 
+struct span { /* where a list's offers are in the numbering of all of them */
+  const struct query_prov *prov;
+  const struct offer_list *list;
+  uint32_t first;
+};
+
 struct found {
-  VEC (struct match_pick) picks;
+  VEC (struct span) spans;
   VEC (struct ranked) ranks;
 };
 
 static void
-take (const struct query *q, struct found *f, const struct offer_at *a, uint64_t price)
+take (const struct query *q, struct found *f, const struct offer *x, uint32_t at, uint64_t price)
 {
   struct ranked *r = vec_push (&f->ranks);
-  struct match_pick *pick = vec_push (&f->picks);
 
-  r->key = rank_key (q, a->hot, price);
-  r->at = (uint32_t) (f->picks.n - 1);
-  pick->offer = *a;
-  pick->price_udollar = price;
+  r->key = rank_key (q, x, price);
+  r->at = at;
 }
 
 static void
-consider (const struct query *q, const struct query_prov *p, const struct offer_list *l, size_t i,
-          struct match *m, struct found *f)
+note_nearest (struct match *m, const struct offer_at *a, uint64_t price)
+{
+  if (m->nearest.offer.hot && m->nearest.price_udollar <= price)
+    return;
+  m->nearest.offer = *a;
+  m->nearest.price_udollar = price;
+}
+
+static void
+consider (const struct query *q, const struct span *s, size_t i, struct match *m, struct found *f)
 {
   uint64_t price = OFFER_NO_PRICE;
-  enum exclusion code = query_check (q, p, &l->hot[i], &price);
-  const struct offer_at a = { &l->hot[i], &l->text[i], p->prov->name };
+  enum exclusion code = query_check (q, s->prov, &s->list->hot[i], &price);
+  const struct offer_at a = { &s->list->hot[i], &s->list->text[i], s->prov->prov->name };
 
   if (!code && q->c->ntried && query_tried (q, a.text->id))
     code = EXCL_EXCLUDED;
-  if (code == EXCL_PRICE && (!m->nearest.offer.hot || price < m->nearest.price_udollar)) {
-    m->nearest.offer = a;
-    m->nearest.price_udollar = price;
-  }
+  if (code == EXCL_PRICE)
+    note_nearest (m, &a, price);
   if (!code)
-    take (q, f, &a, price);
+    take (q, f, a.hot, s->first + (uint32_t) i, price);
   m->excluded[code]++;
 }
 
@@ -126,12 +135,37 @@ static void
 walk_list (const struct query *q, const struct query_prov *p, const struct offer_list *l,
            struct match *m, struct found *f)
 {
+  const struct span *last = f->spans.n ? &f->spans.at[f->spans.n - 1] : NULL;
+  const struct span s = { p, l, last ? last->first + (uint32_t) last->list->n : 0 };
+
+  *vec_push (&f->spans) = s;
   for (size_t i = 0; i < l->n; i++) {
     if (!l->hot[i].seen_s)
       continue;
     m->considered++;
-    consider (q, p, l, i, m, f);
+    consider (q, &s, i, m, f);
   }
+}
+
+static struct match_pick
+pick (const struct found *f, const struct ranked *r)
+{
+  size_t lo = 0, hi = f->spans.n;
+  const struct span *s;
+
+  while (hi - lo > 1) {
+    size_t mid = (lo + hi) / 2;
+
+    if (f->spans.at[mid].first <= r->at)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  s = &f->spans.at[lo];
+  return (struct match_pick){
+    { &s->list->hot[r->at - s->first], &s->list->text[r->at - s->first], s->prov->prov->name },
+    r->key >> 3,
+  };
 }
 
 static void
@@ -143,7 +177,7 @@ order (struct found *f, struct match *m)
   if (!m->at)
     abort ();
   for (size_t i = 0; i < m->n; i++)
-    m->at[i] = f->picks.at[f->ranks.at[i].at];
+    m->at[i] = pick (f, &f->ranks.at[i]);
 }
 
 int
@@ -161,7 +195,7 @@ match_run (const struct offers *o, const struct filter *f, const struct match_co
       walk_list (&q, &q.provs[i], o->provs.at[i]->lists.at[j], m, &found);
   order (&found, m);
   m->excluded[EXCL_NONE] = 0;
-  vec_free (&found.picks);
+  vec_free (&found.spans);
   vec_free (&found.ranks);
   query_done (&q);
   return 0;

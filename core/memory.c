@@ -118,6 +118,21 @@ find (const struct memory *m, uint64_t key)
   return NULL;
 }
 
+/* A flood of failures: what ends first is forgotten first. */
+static void
+make_room (struct memory *m)
+{
+  size_t first = 0;
+
+  if (m->all.n < ENTRIES_MAX)
+    return;
+  for (size_t i = 1; i < m->all.n; i++)
+    if (m->all.at[i].until_ms < m->all.at[first].until_ms)
+      first = i;
+  entry_done (&m->all.at[first]);
+  vec_drop (&m->all, first);
+}
+
 static struct memory_entry *
 find_or_add (struct memory *m, const char *name)
 {
@@ -126,13 +141,11 @@ find_or_add (struct memory *m, const char *name)
 
   if (x)
     return x;
-  if (m->all.n == ENTRIES_MAX) { /* a flood of failures: the oldest knowledge goes */
-    entry_done (&m->all.at[0]);
-    vec_drop (&m->all, 0);
-  }
+  make_room (m);
   x = vec_push (&m->all);
   x->key = key;
   x->name = strdup (name);
+  x->text = strdup ("");
   return x;
 }
 
@@ -358,8 +371,7 @@ memory_load (struct memory *m, const json_t *list, int64_t now_ms)
   const json_t *j;
   size_t i;
 
-  json_array_foreach (list, i, j)
-  {
+  json_array_foreach (list, i, j) {
     const char *name = json_str (j, "name", NULL);
     int why = why_parse (json_str (j, "why", ""));
     struct memory_entry *x;

@@ -16,6 +16,8 @@
 
 enum { REF_MAX = 512, GPUS_MAX = 255, ABSURD = 1 << 26 };
 
+#define PRICE_ABSURD (INT64_C (1) << 50)
+
 _Static_assert(sizeof (struct offer) == 64, "what the matcher reads of an offer is one cache line");
 
 static const char *const kinds[] = { "vm", "baremetal", "container" };
@@ -78,10 +80,10 @@ offer_prices (const json_t *raw, uint64_t *price, uint64_t *ip, uint32_t *disk)
   int64_t address = json_i64 (raw, "price_ip_udollar", 0);
   int64_t gib = json_i64 (raw, "price_disk_gib_udollar", -1);
 
-  *ip = address > 0 ? (uint64_t) address : 0;
+  *ip = address > 0 && address < PRICE_ABSURD ? (uint64_t) address : 0;
   *disk = gib < 0 || gib >= UINT32_MAX ? UINT32_MAX : (uint32_t) gib;
   *price = OFFER_NO_PRICE;
-  if (machine >= 0 && machine < INT64_MAX / 2 &&
+  if (machine >= 0 && machine < PRICE_ABSURD &&
       strcmp (json_str (raw, "currency", "USD"), "USD") == 0)
     *price = (uint64_t) machine + *ip;
 }
@@ -184,8 +186,7 @@ read_caps (const json_t *raw)
   uint32_t bits = 0;
   size_t i;
 
-  json_array_foreach (json_object_get (raw, "caps"), i, x)
-  {
+  json_array_foreach (json_object_get (raw, "caps"), i, x) {
     int bit = word (json_string_value (x), caps, N_ELEMENTS (caps), -1);
 
     if (bit >= 0)
