@@ -28,7 +28,13 @@ EXTRA_DIST    += $(node_shell) %D%/node/embed.awk
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	  (cd $(srcdir) && LC_ALL=C $(AWK) -f %D%/node/embed.awk $(node_shell)) > $@.tmp && mv $@.tmp $@
 
-ssh_tests = tests/system/ssh_runner.py
+check_PROGRAMS           += test_ssh_text.t
+TESTS                    += test_ssh_text.t
+test_ssh_text_t_SOURCES   = tests/unit/ssh_text.c %D%/ssh_output.c %D%/ssh_script.c
+nodist_test_ssh_text_t_SOURCES = %D%/node-scripts.c
+test_ssh_text_t_LDADD     = libbase.la $(JANSSON_LIBS) $(CRYPTO_LIBS)
+
+ssh_tests = tests/system/ssh_runner.py tests/system/node_script.py
 TESTS    += $(ssh_tests)
 
 # Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.

@@ -78,7 +78,7 @@ gpub_launch() {
     gpub_prepare
     systemctl reset-failed "$UNIT" 2>/dev/null
     systemd-run --quiet --collect --unit="$UNIT" --property=RuntimeMaxSec=3600 /bin/sh -c \
-      'exec >>/var/log/gpubroker-bootstrap.log 2>&1; exec /bin/sh "$0"' "$DIR/script" 8>&- ||
+      'umask 077; exec >>/var/log/gpubroker-bootstrap.log 2>&1; exec /bin/sh "$0"' "$DIR/script" 8>&- ||
       gpub_refuse run-start 1 'systemd-run failed'
   fi
   exec 8>&-
