@@ -33,7 +33,6 @@ static const struct {
   { "proxy", JSON_STRING },
   { "rate", JSON_REAL },
   { "burst", JSON_INTEGER },
-  { "endpoints", JSON_OBJECT },
   { "record", JSON_STRING },
   { "replay", JSON_STRING },
 };
@@ -45,24 +44,6 @@ http_index (const char *name)
     if (strcmp (http_fields[i].name, name) == 0)
       return (int) i;
   return -1;
-}
-
-static int
-check_endpoints (const config_setting_t *s, const json_t *endpoints, const char *path,
-                 const char *where, struct err *e)
-{
-  const char *name;
-  json_t *url;
-
-  json_object_foreach ((json_t *) endpoints, name, url)
-  {
-    const char *text = json_is_string (url) ? json_string_value (url) : "";
-
-    if (strncmp (text, "https://", 8) != 0 && strncmp (text, "http://", 7) != 0)
-      return conf_error (s, path, e, "endpoint '%.60s' in %s must be an http:// or https:// URL",
-                         name, where);
-  }
-  return 0;
 }
 
 static int
@@ -81,11 +62,8 @@ read_http (const config_setting_t *s, int i, struct conf_provider *p, const char
   if (json_typeof (value) != want || (want == JSON_INTEGER && json_integer_value (value) < 1))
     return conf_error (s, path, e, "'%s' in %s must be %s", http_fields[i].name, where,
                        want == JSON_STRING    ? "a string in quotes"
-                       : want == JSON_OBJECT  ? "a group: { name = \"https://...\"; }"
                        : want == JSON_INTEGER ? "a whole number, 1 or more"
                                               : "a number of requests a second");
-  if (want == JSON_OBJECT && check_endpoints (s, value, path, where, e) < 0)
-    return -1;
   json_object_set (p->http, http_fields[i].name, value);
   return 0;
 }

@@ -401,11 +401,18 @@ memory_classify (enum err_kind kind, const char *code, enum memory_why *why)
   static const struct {
     const char *code;
     enum memory_why why;
-  } codes[] = { { "boot-late", MEMORY_LATE_BOOT },     { "boot-timeout", MEMORY_LATE_BOOT },
-                { "ssh-timeout", MEMORY_LATE_BOOT },   { "address-timeout", MEMORY_LATE_BOOT },
-                { "gpu-absent", MEMORY_MISMATCH },     { "gpu-count", MEMORY_MISMATCH },
-                { "gpu-model", MEMORY_MISMATCH },      { "gpu-memory", MEMORY_MISMATCH },
-                { "price-mismatch", MEMORY_MISMATCH }, { "delivery-mismatch", MEMORY_MISMATCH } };
+  } codes[] = { { "late-boot", MEMORY_LATE_BOOT },
+                { "ssh-timeout", MEMORY_LATE_BOOT },
+                { "ssh-refused", MEMORY_LATE_BOOT },
+                { "gpu-absent", MEMORY_MISMATCH },
+                { "gpu-missing", MEMORY_MISMATCH },
+                { "gpu-count", MEMORY_MISMATCH },
+                { "gpu-count-mismatch", MEMORY_MISMATCH },
+                { "gpu-model-mismatch", MEMORY_MISMATCH },
+                { "gpu-memory-mismatch", MEMORY_MISMATCH },
+                { "gpu-hang", MEMORY_MISMATCH },
+                { "driver-library-mismatch", MEMORY_MISMATCH },
+                { "price-mismatch", MEMORY_MISMATCH } };
 
   for (size_t i = 0; code && i < N_ELEMENTS (codes); i++)
     if (strcmp (code, codes[i].code) == 0) {

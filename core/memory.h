@@ -25,7 +25,7 @@ enum memory_why {
 };
 
 struct memory_what { /* what failed; NULL and "" are the same */
-  const char *cloud; /* the underlying cloud, the provider's plugin where there is none */
+  const char *cloud; /* the underlying cloud, the provider's plugin where there is none: offers_what() */
   const char *region;
   const char *type;   /* instance type */
   const char *market; /* "on-demand" or "spot" */

@@ -308,7 +308,8 @@ offers_item (struct offers *o, const char *provider, const json_t *item, int64_t
 
   if (!p)
     return;
-  json_array_foreach (json_object_get (item, "offers"), i, raw) stage (o, p, raw, now_ms);
+  json_array_foreach (json_object_get (item, "offers"), i, raw)
+    stage (o, p, raw, now_ms);
   if (json_is_object (scope))
     scope_done (p, scope);
 }
@@ -376,6 +377,19 @@ offers_quote (const struct offers *o, const json_t *raw, uint32_t disk_gib)
   x.disk_gib = disk > 0 && disk < UINT32_MAX ? (uint32_t) disk : 0;
   x.disk_max_gib = most > disk && most < UINT32_MAX ? (uint32_t) most : 0;
   return offer_price (&x, disk_gib, o->conf.disk_gib);
+}
+
+struct memory_what
+offers_what (const struct offers *o, const char *provider, const json_t *offer)
+{
+  const struct offers_prov *p = offers_prov (o, provider);
+
+  return (struct memory_what){
+    json_str (offer, "cloud", p ? p->plugin : provider),
+    json_str (offer, "region", NULL),
+    json_str (offer, "instance_type", NULL),
+    json_str (offer, "market", "on-demand"),
+  };
 }
 
 /* Calls for every offer that is listed, until a non-zero answer. */
@@ -487,6 +501,6 @@ offers_unknown_gpus (const struct offers *o)
   for (size_t i = 0; i < o->provs.n; i++)
     each_of (o->provs.at[i], count_unknown, counts);
   json_object_foreach (counts, name, n)
-      json_array_append_new (list, json_pack ("{s:s, s:O}", "name", name, "offers", n));
+    json_array_append_new (list, json_pack ("{s:s, s:O}", "name", name, "offers", n));
   return list;
 }

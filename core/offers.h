@@ -16,6 +16,7 @@
 
 #include "core/err.h"
 #include "core/gpu.h"
+#include "core/memory.h"
 
 #define OFFER_NO_PRICE UINT64_MAX
 
@@ -100,6 +101,10 @@ uint64_t offers_price (const struct offers *o, const struct offer *offer, uint32
 uint32_t offers_disk (const struct offers *o, const struct offer *offer, uint32_t disk_gib);
 /* The all-in price in one raw offer object, as a re-quote brings it. */
 uint64_t offers_quote (const struct offers *o, const json_t *raw, uint32_t disk_gib);
+
+/* What failure memory calls an OFFER of a provider: the key is that of the table.  Borrows from
+ * both. */
+struct memory_what offers_what (const struct offers *o, const char *provider, const json_t *offer);
 
 /* By short id or by provider + ref. */
 bool offers_find (const struct offers *o, const char *id, struct offer_at *out);

@@ -11,7 +11,6 @@
 
 #include "core/filter.h"
 #include "core/json.h"
-#include "core/memory.h"
 #include "core/offers_int.h"
 
 enum { REF_MAX = 512, GPUS_MAX = 255, ABSURD = 1 << 26 };
@@ -156,12 +155,10 @@ read_size (struct offer *x, const json_t *raw)
 }
 
 static void
-read_names (struct offer *x, struct atoms *a, const struct offers_prov *p, const json_t *raw)
+read_names (struct offer *x, struct offers *o, const struct offers_prov *p, const json_t *raw)
 {
-  const char *cloud = json_str (raw, "cloud", p->plugin);
-  const struct memory_what what = { cloud, json_str (raw, "region", NULL),
-                                    json_str (raw, "instance_type", NULL),
-                                    json_str (raw, "market", "on-demand") };
+  const struct memory_what what = offers_what (o, p->name, raw);
+  struct atoms *a = &o->atoms;
 
   x->key = memory_key (&what);
   x->region = atom_add (a, json_str (raw, "region", NULL));
@@ -356,7 +353,7 @@ offer_list_add (struct offer_list *l, struct offers *o, const struct offers_prov
   offer_prices (raw, &x->price_udollar, &t->price_ip_udollar, &x->disk_price_udollar);
   read_gpu (x, raw);
   read_size (x, raw);
-  read_names (x, &o->atoms, p, raw);
+  read_names (x, o, p, raw);
   read_text (l, t, l->n ? t - 1 : NULL, p, raw);
   x->kubernetes = ((t->caps_known ? t->caps : p->caps) & GPUB_CAP_HOSTS_KUBERNETES) != 0;
   if (render (l, x, t, p, raw, e) < 0)

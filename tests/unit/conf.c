@@ -93,8 +93,6 @@ mistakes (void)
       "g.conf:4: 'api_key' in provider 'a' is already given on line 3" },
     { "providers: ( { name = \"a\"; rate = \"fast\"; } );",
       "g.conf:1: 'rate' in provider 'a' must be a number of requests a second" },
-    { "providers: ( { name = \"a\"; endpoints = { api = \"ftp://x\"; }; } );",
-      "g.conf:1: endpoint 'api' in provider 'a' must be an http:// or https:// URL" },
     { "clusters: ( { name = \"none\"; kubeconfig_file = \"/k\"; } );",
       "g.conf:1: a cluster cannot be named 'none': that word has a meaning of its own" },
     { "clusters: ( { name = \"a\"; } );", "g.conf:1: cluster 'a' needs 'kubeconfig_file'" },
@@ -171,7 +169,7 @@ values (void)
       "\"gpu\";\n"
       "    api_key_env = \"K\"; key_file = \"/k\"; rate = 8; burst = 16; proxy = \"http://p\"; "
       "deep = { a = ( 1, 2.5, true ); };\n"
-      "    endpoints = { ec2 = \"http://127.0.0.1:1\"; }; offers_every = \"90s\"; paused = true; "
+      "    offers_every = \"90s\"; paused = true; "
       "big = 5000000000L; } );\n"
       "clusters: ( { name = \"c\"; kubeconfig_credential = \"kc\"; k0s_version = "
       "\"1.34.10-k0s.0\";\n"
@@ -217,7 +215,7 @@ values (void)
         "\"regions\":[\"us-east-1\"]}",
         "options as JSON");
     is_str (http,
-            "{\"burst\":16,\"endpoints\":{\"ec2\":\"http://127.0.0.1:1\"},\"proxy\":\"http://"
+            "{\"burst\":16,\"proxy\":\"http://"
             "p\",\"rate\":8.0}",
             "the host's options apart");
   }

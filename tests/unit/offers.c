@@ -273,6 +273,14 @@ shown (void)
       "1600,"
       "\"region\":\"oslo-norway-1\",\"stale\":true,\"stock\":2,\"vcpus\":128}",
       "OFFER");
+  {
+    const struct memory_what what = offers_what (o, "p", j);
+
+    is_str (what.cloud, "nebius", "failure memory knows it by its cloud");
+    ok (memory_key (&what) == a.hot->key, "and by the same key as the table");
+    ok (strcmp (offers_what (o, "p", NULL).cloud, "fakecloud") == 0,
+        "a cloud of its own is its plugin");
+  }
   ok (a.hot->kubernetes && a.text->boot_max_ms == 120000 && a.text->stock == 2,
       "and what the engine asks");
   {
