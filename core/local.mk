@@ -100,3 +100,10 @@ test_sshkey_t_SOURCES = tests/unit/sshkey.c
 test_sshkey_t_LDADD   = libcore.la
 check_PROGRAMS       += test_sshkey.t
 TESTS                += test_sshkey.t
+
+test_fault_t_SOURCES    = tests/unit/fault.c
+test_fault_t_LDADD      = libcore.la
+test_children_t_SOURCES = tests/unit/children.c
+test_children_t_LDADD   = libcore.la
+check_PROGRAMS         += test_fault.t test_children.t
+TESTS                  += test_fault.t test_children.t

@@ -474,6 +474,39 @@ test_parallel (void)
   stop (c);
 }
 
+/* A child that does not read is sent no more than what it may leave unread. */
+static void
+test_slow_reader (void)
+{
+  struct child *c = start ("", 64, 0);
+  AUTO_JSON json_t *d = NULL;
+  AUTO_FREE char *pad = calloc (1, 200 * 1024 + 1);
+  struct seen *s = ask (c, "echo");
+
+  settle ();
+  memset (pad, 'x', 200 * 1024);
+  s = ask_for (c, "stall", "", true, 700);
+  turns (3);
+  for (int i = 0; i < 30; i++) {
+    struct seen *big = &seen[nseen++];
+    struct child_call want = {
+      .call = "echo",
+      .args = json_pack ("{s:s}", "pad", pad),
+      .deadline_ms = 700,
+      .on_result = on_result,
+      .ctx = big,
+    };
+
+    child_call (c, &want);
+  }
+  turns (5);
+  d = child_describe (c);
+  ok (json_i64 (d, "in_flight", 0) < 12 && json_i64 (d, "queued", 0) > 18,
+      "a child that does not read is not fed on");
+  ok (settle () && s->err.kind == ERR_UNKNOWN, "and every call ends all the same");
+  stop (c);
+}
+
 static int64_t logged;
 
 static void
@@ -639,6 +672,7 @@ main (void)
   test_held ();
   test_quarantine ();
   test_parallel ();
+  test_slow_reader ();
   test_flood ();
   test_replay ();
   test_stop ();
