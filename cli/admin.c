@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/job.h"
 #include "cli/table.h"
-#include "core/clock.h"
 
 /* Asks, and prints the document unless people are reading. */
 static int
@@ -63,14 +63,13 @@ providers_table (const struct cli *c, const json_t *providers)
 static void
 tell_provider (struct cli *c, const struct job *j)
 {
-  const json_t *error = json_object_get (json_object_get (j->doc, "provider"), "error");
+  const json_t *p = json_object_get (j->doc, "provider"), *error = json_object_get (p, "error");
 
   if (j->failed)
     out_error (c, j->doc, NULL);
-  else if (json_is_object (error))
-    printf ("%s: %s\n", cli_operand (c, 1), json_str (error, "text", "?"));
   else
-    printf ("%s: ok\n", cli_operand (c, 1));
+    printf ("%s %s%s%s\n", cli_operand (c, 1), json_str (p, "state", "?"),
+            json_is_object (error) ? ": " : "", json_str (error, "text", ""));
 }
 
 static int
@@ -231,14 +230,21 @@ run_orphans (struct cli *c)
 int
 run_ping (struct cli *c)
 {
-  int64_t before = clock_boot_ms ();
-  AUTO_JSON json_t *reply = NULL;
+  AUTO_JSON json_t *reply = NULL, *again = NULL;
   int rc = look (c, "ping", &reply);
+  struct timespec before, after;
 
   if (rc || c->mode != OUT_TEXT)
     return rc;
-  printf ("%s %s: %lld ms, you are %s with the right to %s\n", json_str (reply, "server", "?"),
-          json_str (reply, "broker", ""), (long long) (clock_boot_ms () - before),
+  clock_gettime (CLOCK_MONOTONIC, &before); /* connecting does not count */
+  rc = ask (c, "ping", cli_body (c), &again);
+  if (rc)
+    return rc;
+  clock_gettime (CLOCK_MONOTONIC, &after);
+  printf ("%s %s: %.1f ms, you are %s with the right to %s\n", json_str (reply, "server", "?"),
+          json_str (reply, "broker", ""),
+          1e3 * (double) (after.tv_sec - before.tv_sec) +
+              1e-6 * (double) (after.tv_nsec - before.tv_nsec),
           json_str (reply, "principal", "?"), json_str (reply, "rights", "?"));
   return EXIT_DONE;
 }

@@ -78,6 +78,7 @@ int not_in_version (const struct cli *c, const char *what);
 void report_error (FILE *f, const json_t *error);
 void report_failure (FILE *f, const json_t *failure);
 void report_attempts (FILE *f, const json_t *attempts);
-void report_rejections (FILE *f, const json_t *rejections);
+/* Of a list's REJECTIONs the first `most`; those for another model are only counted. */
+void report_rejections (FILE *f, const json_t *list, size_t most);
 
 #endif

@@ -3,21 +3,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "cli/format.h"
 #include "core/json.h"
 
+/* A cent would round small amounts away: they get four places, tiny ones six. */
 const char *
 fmt_money (char *buf, int64_t udollar)
 {
-  int64_t part = udollar % 1000000;
+  int64_t unit = udollar == 0 || udollar >= 10000 ? 10000 : udollar >= 100 ? 100 : 1;
+  int places = unit == 10000 ? 2 : unit == 100 ? 4 : 6;
+  int64_t n = (udollar + unit / 2) / unit, whole = 1000000 / unit;
 
-  if (udollar > 0 && udollar < 10000) /* a cent would round it away */
-    snprintf (buf, FMT, "$0.%06" PRId64, part);
-  else
-    snprintf (buf, FMT, "$%" PRId64 ".%02" PRId64, (udollar + 5000) / 1000000,
-              (udollar + 5000) % 1000000 / 10000);
+  snprintf (buf, FMT, "$%" PRId64 ".%0*" PRId64, n / whole, places, n % whole);
   return buf;
 }
 
@@ -95,7 +95,7 @@ fmt_gpu (char *buf, size_t size, const json_t *gpu)
   const char *model = json_str (gpu, "model", json_str (gpu, "raw", NULL));
   int64_t count = json_i64 (gpu, "count", 0), part = json_i64 (gpu, "fraction", 0),
           vram = json_i64 (gpu, "vram_gib", 0);
-  char share[FMT] = "", memory[FMT] = "";
+  char share[FMT] = "", memory[FMT] = "", gb[FMT];
 
   if (!model || count == 0) {
     snprintf (buf, size, "-");
@@ -103,10 +103,23 @@ fmt_gpu (char *buf, size_t size, const json_t *gpu)
   }
   if (part > 1)
     snprintf (share, sizeof share, "1/%" PRId64 " ", part);
-  if (vram > 0)
+  snprintf (gb, sizeof gb, "%" PRId64 "GB", vram);
+  if (vram > 0 && !strstr (model, gb)) /* "A100-80GB" says it already */
     snprintf (memory, sizeof memory, " %" PRId64 "G", vram);
   snprintf (buf, size, "%" PRId64 "x %s%s%s", count, share, model, memory);
   return buf;
+}
+
+const char *
+fmt_machine_gpu (char *buf, size_t size, const json_t *machine)
+{
+  AUTO_JSON json_t *gpu = json_object ();
+
+  json_put_str (gpu, "model", json_str (machine, "gpu", NULL));
+  json_put_i64 (gpu, "count", json_i64 (machine, "gpu_count", 0));
+  json_put_i64 (gpu, "vram_gib", json_i64 (machine, "vram_gib", 0));
+  buf[0] = '\0';
+  return json_object_get (machine, "gpu_count") ? fmt_gpu (buf, size, gpu) : buf;
 }
 
 const char *

@@ -20,6 +20,8 @@ const char *fmt_time_of (char *buf, const json_t *obj, const char *key);
 const char *fmt_int_of (char *buf, const json_t *obj, const char *key);
 /* "2x H100 80G" of an offer's gpu; "-" without GPU.  size bytes at most. */
 const char *fmt_gpu (char *buf, size_t size, const json_t *gpu);
+/* The same of a LEASE's machine; "" when nothing is known. */
+const char *fmt_machine_gpu (char *buf, size_t size, const json_t *machine);
 /* "shadeform/hyperstack" of an offer, attempt or machine. */
 const char *fmt_cloud (char *buf, size_t size, const json_t *obj);
 

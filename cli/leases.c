@@ -14,24 +14,23 @@ static void
 put_left (struct table *t, const json_t *lease)
 {
   int64_t until = json_i64 (lease, "expires_ms", json_i64 (lease, "keep_until_ms", 0));
+  bool over = until == 0 || json_object_get (lease, "ended_ms");
   char span[FMT];
 
-  table_put (t, until ? fmt_span (span, until - clock_wall_ms ()) : "");
+  table_put (t, over ? "" : fmt_span (span, until - clock_wall_ms ()));
 }
 
 static void
 put_lease (struct table *t, const json_t *l)
 {
   const json_t *m = json_object_get (l, "machine");
-  char buf[FMT], cloud[128], gpu[128] = "";
+  char buf[FMT], cloud[128], gpu[128];
   int64_t cost = json_i64 (l, "price_udollar", -1), gpus = json_i64 (m, "gpu_count", 0);
 
-  if (json_str (m, "gpu", NULL))
-    snprintf (gpu, sizeof gpu, "%lldx %s", (long long) gpus, json_str (m, "gpu", ""));
   table_put (t, json_str (l, "id", "?"));
   table_put (t, json_str (l, "name", ""));
   table_put (t, json_str (l, "state", "?"));
-  table_put (t, gpu);
+  table_put (t, fmt_machine_gpu (gpu, sizeof gpu, m));
   table_put (t, cost >= 0 && gpus > 0 ? fmt_money (buf, cost / gpus) : "");
   table_put (t, fmt_money_of (buf, l, "price_udollar"));
   table_put (t, fmt_money_of (buf, l, "spent_udollar"));
@@ -174,11 +173,11 @@ run_explain (struct cli *c)
     return rc;
   printf ("%s  %s\n", json_str (lease, "id", "?"), json_str (lease, "state", "?"));
   if (waiting && *waiting)
-    printf ("  waiting for %s\n", waiting);
+    printf ("  now: %s\n", waiting);
   attempts (json_object_get (reply, "attempts"));
   if (json_array_size (json_object_get (reply, "rejected"))) {
     printf ("\nnot taken:\n");
-    report_rejections (stdout, json_object_get (reply, "rejected"));
+    report_rejections (stdout, json_object_get (reply, "rejected"), SIZE_MAX);
   }
   return EXIT_DONE;
 }

@@ -166,7 +166,7 @@ show (const struct cli *c, const json_t *reply)
   missing_providers (stderr, json_object_get (reply, "providers"));
   if (json_array_size (json_object_get (reply, "rejected"))) {
     printf ("\nnot fit:\n");
-    report_rejections (stdout, json_object_get (reply, "rejected"));
+    report_rejections (stdout, json_object_get (reply, "rejected"), SIZE_MAX);
   }
 }
 

@@ -41,7 +41,7 @@ dry_run (struct cli *c, const json_t *body)
   offers_table (stdout, json_object_get (reply, "order"), c->colour);
   if (json_array_size (json_object_get (reply, "rejected"))) {
     printf ("\nnot taken:\n");
-    report_rejections (stdout, json_object_get (reply, "rejected"));
+    report_rejections (stdout, json_object_get (reply, "rejected"), SIZE_MAX);
   }
   return EXIT_DONE;
 }

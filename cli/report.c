@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 
-enum { LOG_LINES = 15, DETAILS = 25 };
+enum { LOG_LINES = 15, REJECTIONS = 25 };
 
 static void
 tail (FILE *f, const json_t *lines)
@@ -80,13 +80,25 @@ rejection (FILE *f, const json_t *r)
 }
 
 void
-report_rejections (FILE *f, const json_t *rejections)
+report_rejections (FILE *f, const json_t *list, size_t most)
 {
-  size_t i;
+  size_t i, shown = 0, more = 0, models = 0;
   json_t *r;
 
-  json_array_foreach (rejections, i, r)
-    rejection (f, r);
+  json_array_foreach (list, i, r) {
+    if (!json_object_get (r, "offer") || !json_object_get (r, "code"))
+      continue;
+    if (strcmp (json_str (r, "code", ""), "gpu-model") == 0)
+      models++;
+    else if (shown < most && ++shown)
+      rejection (f, r);
+    else
+      more++;
+  }
+  if (more)
+    fprintf (f, "  and %zu more: --json\n", more);
+  if (models)
+    fprintf (f, "  and %zu of other GPU models\n", models);
 }
 
 /* Anything else: its words, or how often a reason occurred. */
@@ -111,10 +123,8 @@ detail (FILE *f, const json_t *d)
     report_failure (f, d);
   else if (json_object_get (d, "provider") && json_object_get (d, "number"))
     attempt (f, d);
-  else if (json_object_get (d, "offer"))
-    rejection (f, d);
-  else if (!json_object_get (d, "owner") && !json_object_get (d, "operation") &&
-           !json_object_get (d, "lease"))
+  else if (!json_object_get (d, "offer") && !json_object_get (d, "owner") &&
+           !json_object_get (d, "operation") && !json_object_get (d, "lease"))
     other (f, d);
 }
 
@@ -129,10 +139,8 @@ report_error (FILE *f, const json_t *error)
   fprintf (f, "gpubroker-cli: %s (%s)\n", json_str (error, "message", "no message"),
            json_str (error, "code", "internal"));
   json_array_foreach (details, i, d)
-    if (i < DETAILS)
-      detail (f, d);
-  if (json_array_size (details) > DETAILS)
-    fprintf (f, "  and %zu more: --json\n", json_array_size (details) - DETAILS);
+    detail (f, d);
+  report_rejections (f, details, REJECTIONS);
   if (hint && *hint)
     fprintf (f, "  hint: %s\n", hint);
 }

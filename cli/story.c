@@ -46,7 +46,7 @@ static void
 machine (FILE *f, const json_t *lease)
 {
   const json_t *m = json_object_get (lease, "machine");
-  char cloud[128], vram[FMT];
+  char cloud[128], gpu[128];
 
   if (!json_is_object (m))
     return;
@@ -54,10 +54,7 @@ machine (FILE *f, const json_t *lease)
   word (f, "region", json_str (m, "region", NULL));
   word (f, "type", json_str (m, "instance_type", NULL));
   word (f, "machine", json_str (m, "id", NULL));
-  fmt_int_of (vram, m, "vram_gib");
-  if (json_str (m, "gpu", NULL))
-    field (f, "gpu", "%lldx %s%s%s%s", (long long) json_i64 (m, "gpu_count", 0),
-           json_str (m, "gpu", ""), *vram ? " " : "", vram, *vram ? "G" : "");
+  word (f, "gpu", fmt_machine_gpu (gpu, sizeof gpu, m));
   if (json_str (m, "address", NULL))
     field (f, "address", "%s@%s port %lld", json_str (m, "ssh_user", "?"),
            json_str (m, "address", ""), (long long) json_i64 (m, "ssh_port", 22));
@@ -112,6 +109,8 @@ story_lease (FILE *f, const json_t *lease)
   when (f, "created", lease, "created_ms");
   when (f, "ready", lease, "ready_ms");
   when (f, "ended", lease, "ended_ms");
+  if (json_object_get (lease, "ended_ms"))
+    return;
   when (f, "expires", lease, "expires_ms");
   when (f, "kept until", lease, "keep_until_ms");
 }

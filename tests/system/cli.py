@@ -85,9 +85,10 @@ def exit_codes(b):
 
 
 def reads(b):
-    b.on["rent"] = lambda _: [error("no-offer", details=[EXAMPLE["rejection"]] * 30)]
+    other = dict(EXAMPLE["rejection"], code="gpu-model", text="another one")
+    b.on["rent"] = lambda _: [error("no-offer", details=[EXAMPLE["rejection"]] * 30 + [other])]
     r = run(b, "rent", "--gpu", "H100")
-    ok(r.returncode == 3 and r.stderr.count("above the cap") == 25 and "5 more" in r.stderr,
+    ok(r.returncode == 3 and r.stderr.count("above the cap") == 25 and "5 more" in r.stderr and "1 of other" in r.stderr,
        "no-offer tells why, but not for ever", r)
     replies = {
         "ping": {"server": "gpubroker 0.1.0", "instance": "i", "broker": "prod-eu", "epoch": 1, "seq": 4,
@@ -311,9 +312,9 @@ def changes(b):
         r = run(b, *words)
         ok(r.returncode == 0 and "l42 ready" in r.stdout and b.bodies(verb)[-1]["lease"] == "l42", verb, r)
     for word, verb in (("check", "providers.check"), ("pause", "pause"), ("resume", "resume")):
-        b.on[verb] = lambda _: [("final", {})]
+        b.on[verb] = lambda _: [("final", {"provider": EXAMPLE["provider"]})]
         r = run(b, "providers", word, "shadeform")
-        ok(r.returncode == 0 and b.bodies(verb)[-1]["provider"] == "shadeform", "providers %s" % word, r)
+        ok(r.returncode == 0 and r.stdout == "shadeform up\n" and b.bodies(verb)[-1]["provider"] == "shadeform", "providers %s" % word, r)
 
 
 def keys(b):

@@ -306,7 +306,9 @@ test_format (void)
 
   is_str (fmt_money (b, 1950000), "$1.95", "money");
   is_str (fmt_money (b, 1996000), "$2.00", "money is rounded, not cut");
-  is_str (fmt_money (b, 4200), "$0.004200", "less than a cent is not nothing");
+  is_str (fmt_money (b, 4200), "$0.0042", "less than a cent is not nothing");
+  is_str (fmt_money (b, 9999), "$0.0100", "nearly a cent");
+  is_str (fmt_money (b, 7), "$0.000007", "nor is less than that");
   is_str (fmt_money (b, 0), "$0.00", "no money");
   is_str (fmt_span (b, 59999), "59s", "seconds");
   is_str (fmt_span (b, 300000), "5m 00s", "minutes");
@@ -316,6 +318,8 @@ test_format (void)
   is_str (fmt_time (b, INT64_C (1767225600000)), "2026-01-01 00:00 UTC", "time");
   is_str (fmt_time_of (b, none, "no"), "", "an absent time is empty");
   is_str (fmt_gpu (b, sizeof b, whole), "2x H100 80G", "whole GPUs");
+  json_object_set_new (whole, "model", json_string ("A100-80GB"));
+  is_str (fmt_gpu (b, sizeof b, whole), "2x A100-80GB", "the memory is told once");
   is_str (fmt_gpu (b, sizeof b, part), "1x 1/6 A40-8Q", "a part of one");
   is_str (fmt_gpu (b, sizeof b, none), "-", "none");
 }
