@@ -63,11 +63,41 @@ test_offers_t_LDADD   = libmatch.la
 
 sbin_PROGRAMS      += gpubrokerd
 gpubrokerd_SOURCES  = %D%/main.c
-gpubrokerd_LDADD    = libbase.la
+gpubrokerd_LDADD    = libcore.la libmatch.la libbus.la libbase.la $(SQLITE_LIBS) $(CRYPTO_LIBS)
 
 # The daemon without main: loop, children, keys, store, engine.
 noinst_LTLIBRARIES += libcore.la
 libcore_la_SOURCES  = \
+	%D%/broker.h %D%/store_sql.h \
+	%D%/api.c %D%/api.h \
+	%D%/api_admin.c \
+	%D%/api_cost.c \
+	%D%/api_lease.c \
+	%D%/api_offers.c \
+	%D%/api_read.c \
+	%D%/api_rent.c \
+	%D%/attempts.c \
+	%D%/budget.c \
+	%D%/calls.c \
+	%D%/engine.c \
+	%D%/feed.c \
+	%D%/hints.c \
+	%D%/lease.c %D%/lease.h \
+	%D%/model.c %D%/model.h \
+	%D%/model_json.c \
+	%D%/ops.c \
+	%D%/pipeline.c \
+	%D%/pipeline_args.c %D%/pipeline_args.h \
+	%D%/providers.c \
+	%D%/rent.c \
+	%D%/start.c %D%/start.h \
+	%D%/start_check.c \
+	%D%/start_conf.c \
+	%D%/store.c %D%/store.h \
+	%D%/store_get.c \
+	%D%/store_put.c \
+	%D%/truth.c %D%/truth.h \
+	%D%/turn.c \
 	%D%/fault.c %D%/fault.h \
 	%D%/heap.c %D%/heap.h \
 	%D%/loop.c %D%/loop.h \
@@ -107,3 +137,9 @@ test_children_t_SOURCES = tests/unit/children.c
 test_children_t_LDADD   = libcore.la
 check_PROGRAMS         += test_fault.t test_children.t
 TESTS                  += test_fault.t test_children.t
+test_lease_t_SOURCES = tests/unit/lease.c
+test_lease_t_LDADD   = libcore.la
+test_store_t_SOURCES = tests/unit/store.c
+test_store_t_LDADD   = libcore.la $(SQLITE_LIBS)
+check_PROGRAMS      += test_lease.t test_store.t
+TESTS               += test_lease.t test_store.t

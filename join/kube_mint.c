@@ -218,6 +218,7 @@ deliver (struct mint *m, const json_t *jtr, int64_t ends_ms, struct err *e)
         json_pack ("{s:s, s:s, s:s, s:s, s:i}", "token_id", json_str_at (jtr, "status.tokenID", ""),
                    "server", k.server, "ca_pem", k.ca, "konnectivity_host",
                    m->plane.konnectivity_host, "konnectivity_port", m->plane.konnectivity_port);
+    json_put_str (value, "k0s_version", json_str_at (m->plane.object, "spec.version", NULL));
     if (ends_ms != INT64_MAX)
       json_put_i64 (value, "expires_ms", ends_ms);
   }

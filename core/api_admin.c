@@ -1,0 +1,80 @@
+/* api_admin.c - verbs for operators */
+#include "config.h"
+
+#include "core/api.h"
+
+static struct provider *
+named (struct ask *q)
+{
+  const char *name = json_str (q->body, "provider", "");
+  struct provider *p = provider_find (q->b, name);
+
+  if (!p)
+    api_refuse (q, "not-found", "see: gpubroker-cli providers", "no provider '%.60s'", name);
+  return p;
+}
+
+static void
+set_paused (struct ask *q, bool paused)
+{
+  struct provider *p = named (q);
+  char key[128];
+
+  if (!p)
+    return;
+  p->paused = paused;
+  snprintf (key, sizeof key, "paused:%.100s", p->name);
+  store_put_meta (q->b->store, key, paused ? "1" : "0");
+  feed_provider (q->b, p->name, paused ? "paused" : "resumed", q->r->principal);
+  offers_state (q->b->offers, p->name,
+                paused  ? OFFERS_PAUSED
+                : p->up ? OFFERS_UP
+                        : OFFERS_DOWN,
+                "paused by hand");
+  api_final (q, json_pack ("{s:o}", "provider", provider_json (p)));
+}
+
+void
+api_pause (struct ask *q)
+{
+  set_paused (q, true);
+}
+
+void
+api_resume (struct ask *q)
+{
+  set_paused (q, false);
+}
+
+void
+api_check (struct ask *q)
+{
+  struct provider *p = named (q);
+
+  if (!p)
+    return;
+  provider_refresh (p);
+  provider_reconcile (p);
+  api_final (q, json_pack ("{s:o}", "provider", provider_json (p)));
+}
+
+void
+api_orphans (struct ask *q)
+{
+  json_t *all = json_array (), *machine;
+  size_t k;
+
+  for (size_t i = 0; i < q->b->providers.n; i++) {
+    struct provider *p = q->b->providers.at[i];
+
+    json_array_foreach (p->orphans, k, machine) {
+      json_t *j = json_pack ("{s:s, s:s}", "provider", p->name, "id", json_str (machine, "id", ""));
+
+      json_put_str (j, "name", json_str (machine, "name", NULL));
+      json_put_str (j, "state", json_str (machine, "state", NULL));
+      json_put_i64 (j, "price_udollar", json_i64 (machine, "price_udollar", 0));
+      json_array_append_new (all, j);
+    }
+  }
+  api_final (q, json_pack ("{s:o}", "orphans", all));
+}

@@ -1,0 +1,332 @@
+/* api_read.c - verbs that look: answered from memory, or from the store for what is over */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/api.h"
+
+enum { PAGE = 100, PAGE_MAX = 1000 };
+
+static int64_t
+limit_of (const struct ask *q)
+{
+  int64_t n = json_i64 (q->body, "limit", PAGE);
+
+  return n < 1 ? 1 : n > PAGE_MAX ? PAGE_MAX : n;
+}
+
+static const char *
+right_name (enum bus_rights r)
+{
+  return r >= BUS_ADMIN ? "admin" : r >= BUS_RENT ? "rent" : "read";
+}
+
+void
+api_ping (struct ask *q)
+{
+  struct broker *b = q->b;
+  json_t *events = json_array (), *j;
+
+  for (size_t i = 0; i < b->conf.bus.events.n; i++)
+    json_array_append_new (events, json_string (b->conf.bus.events.at[i]));
+  j = json_pack ("{s:s, s:s, s:s, s:I, s:I, s:[s], s:I, s:o, s:s, s:s}", "server",
+                 PACKAGE_NAME " " PACKAGE_VERSION, "instance", b->instance, "broker",
+                 b->conf.broker.name, "epoch", (json_int_t) b->epoch, "seq", (json_int_t) b->seq,
+                 "protocols", "GPUB/1", "now_ms", (json_int_t) now_ms (), "events", events,
+                 "principal", q->r->principal, "rights", right_name (q->r->rights));
+  json_object_set_new (j, "limits",
+                       json_pack ("{s:i, s:i}", "body_bytes", 64 * 1024, "page", PAGE_MAX));
+  api_final (q, j);
+}
+
+/* ---- leases ---- */
+
+/* Everybody may look at all leases; a name is looked up among the asker's own first. */
+static bool
+named (const struct lease *l, const char *x)
+{
+  return strcmp (l->id, x) == 0 || (l->name && strcmp (l->name, x) == 0);
+}
+
+static int64_t
+number_of (const char *x)
+{
+  char *end;
+  long long n = x[0] == 'l' ? strtoll (x + 1, &end, 10) : 0;
+
+  return x[0] == 'l' && x[1] && *end == '\0' ? n : 0;
+}
+
+static struct lease *
+among_live (struct broker *b, const char *x, const char *owner)
+{
+  for (size_t i = b->leases.n; i-- > 0;)
+    if (named (b->leases.at[i], x) && (!owner || strcmp (b->leases.at[i]->owner, owner) == 0))
+      return b->leases.at[i];
+  return NULL;
+}
+
+struct lease *
+api_find (struct ask *q, const char *x, bool for_change, struct lease **old)
+{
+  struct lease *l = NULL;
+
+  *old = NULL;
+  if (x)
+    l = among_live (q->b, x, q->owner);
+  if (x && !l)
+    l = among_live (q->b, x, NULL);
+  if (x && !l && number_of (x))
+    l = *old = store_lease (q->b->store, number_of (x));
+  if (x && !l)
+    l = *old = store_lease_by_name (q->b->store, NULL, x);
+  if (!l) {
+    api_refuse (q, "not-found", "see: gpubroker-cli leases --all", "no lease '%.60s'", x ? x : "");
+    return NULL;
+  }
+  if (for_change && strcmp (l->owner, q->r->principal) != 0 && q->r->rights < BUS_ADMIN) {
+    api_refuse (q, "denied", NULL, "%s belongs to %s", l->id, l->owner);
+    lease_free (*old);
+    *old = NULL;
+    return NULL;
+  }
+  return l;
+}
+
+static bool
+wanted (const struct ask *q, const struct lease *l)
+{
+  const char *owner = json_str (q->body, "owner", NULL), *state = json_str (q->body, "state", NULL);
+
+  return (!owner || strcmp (owner, l->owner) == 0) &&
+         (!state || strcmp (state, lease_state_name (l->state)) == 0);
+}
+
+struct listing {
+  struct ask *q;
+  json_t *leases;
+  int64_t last;
+};
+
+static void
+list_ended (void *ctx, struct lease *l)
+{
+  struct listing *x = ctx;
+
+  x->last = l->number;
+  if (wanted (x->q, l))
+    json_array_append_new (x->leases, lease_json (l, now_ms (), false));
+  lease_free (l);
+}
+
+/* Living ones come whole in the first page; the ended ones, newest first, page behind them. */
+void
+api_leases (struct ask *q)
+{
+  const char *cursor = json_str (q->body, "cursor", NULL);
+  struct listing x = { q, json_array (), 0 };
+  int64_t limit = limit_of (q);
+  char next[24];
+  json_t *j;
+
+  for (size_t i = 0; i < q->b->leases.n && !cursor; i++)
+    if (wanted (q, q->b->leases.at[i]))
+      json_array_append_new (x.leases, lease_json (q->b->leases.at[i], now_ms (), false));
+  if (json_bool (q->body, "all", false))
+    store_each_ended (q->b->store, cursor ? strtoll (cursor, NULL, 10) : 0, limit, list_ended, &x,
+                      NULL);
+  j = json_pack ("{s:o}", "leases", x.leases);
+  if (x.last > 1) {
+    snprintf (next, sizeof next, "%lld", (long long) x.last);
+    json_put_str (j, "cursor", next);
+  }
+  api_final (q, j);
+}
+
+static void
+add_op (void *ctx, struct op *o)
+{
+  json_array_append_new (ctx, op_json (o));
+  op_free (o);
+}
+
+void
+api_lease (struct ask *q)
+{
+  struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), false, &old);
+  json_t *ops = json_array (), *j;
+
+  if (l) {
+    store_each_op (q->b->store, l->number, false, add_op, ops, NULL);
+    j = lease_json (l, now_ms (), true);
+    json_object_set (j, "operations", ops);
+    api_final (q, json_pack ("{s:o}", "lease", j));
+  }
+  json_decref (ops);
+  lease_free (old);
+}
+
+void
+api_logs (struct ask *q)
+{
+  struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), false, &old);
+
+  if (l)
+    api_final (q, json_pack ("{s:o}", "lines", api_log_lines (q->b, l->number)));
+  lease_free (old);
+}
+
+static void
+add_line (void *ctx, int64_t seq, int64_t ms, const char *step, const char *text)
+{
+  (void) seq;
+  json_array_append_new (
+      ctx, json_pack ("{s:I, s:s, s:s}", "ms", (json_int_t) ms, "step", step, "text", text));
+}
+
+json_t *
+api_log_lines (struct broker *b, int64_t lease)
+{
+  json_t *lines = json_array ();
+
+  store_each_log (b->store, lease, add_line, lines);
+  return lines;
+}
+
+/* ---- wait ---- */
+
+static struct op *
+running_on (struct broker *b, int64_t lease)
+{
+  for (size_t i = b->ops.n; i-- > 0;)
+    if (b->ops.at[i]->lease == lease && b->ops.at[i]->state == OP_RUNNING)
+      return b->ops.at[i];
+  return NULL;
+}
+
+static void
+wait_lease (struct ask *q, const char *x, int64_t until)
+{
+  struct lease *old, *l = api_find (q, x, false, &old);
+  struct op *o = l ? running_on (q->b, l->number) : NULL;
+
+  if (o)
+    ops_wait (q->b, &q->ticket, o, until);
+  else if (l && l->failed)
+    turn_reply (q->b, &q->ticket, BUS_ERROR, ops_cause (l));
+  else if (l)
+    api_final (q, json_pack ("{s:o}", "lease", lease_json (l, now_ms (), true)));
+  lease_free (old);
+}
+
+void
+api_wait (struct ask *q)
+{
+  int64_t ms = json_i64 (q->body, "timeout_ms", 0), until = ms ? now_ms () + ms : 0;
+  const char *id = json_str (q->body, "operation", NULL), *key = json_str (q->body, "key", NULL);
+  const char *lease = json_str (q->body, "lease", json_str (q->body, "name", NULL));
+  struct op *old = NULL, *o = NULL;
+
+  if (lease) {
+    wait_lease (q, lease, until);
+    return;
+  }
+  if (id && strncmp (id, "op", 2) == 0)
+    o = ops_find (q->b, strtoll (id + 2, NULL, 10), &old);
+  else if (key && (o = old = store_op_by_key (q->b->store, q->owner, key)))
+    o = ops_find (q->b, o->number, &old);
+  if (o)
+    ops_wait (q->b, &q->ticket, o, until);
+  else
+    api_refuse (q, "not-found", NULL, "no operation '%.60s'", id ? id : key ? key : "");
+  op_free (old);
+}
+
+/* ---- events ---- */
+
+static void
+add_event (void *ctx, int64_t seq, int64_t ms, const char *topic, const char *body)
+{
+  json_t *j = json_loads (body, 0, NULL);
+
+  (void) ms;
+  (void) topic;
+  if (!j)
+    return;
+  json_put_i64 (j, "seq", seq);
+  json_array_append_new (ctx, j);
+}
+
+void
+api_events (struct ask *q)
+{
+  struct broker *b = q->b;
+  const char *x = json_str (q->body, "lease", NULL);
+  json_t *events = json_array ();
+  struct lease *old = NULL, *l = x ? api_find (q, x, false, &old) : NULL;
+  struct follower *f;
+
+  if (x && !l) {
+    json_decref (events);
+    return;
+  }
+  store_each_event (b->store, json_i64 (q->body, "since", 0), l ? l->number : 0, limit_of (q),
+                    add_event, events);
+  if (json_bool (q->body, "follow", false) && !q->r->single) {
+    turn_reply (b, &q->ticket, BUS_PROGRESS,
+                json_pack ("{s:I, s:o, s:I}", "epoch", (json_int_t) b->epoch, "events", events,
+                           "seq", (json_int_t) b->seq));
+    f = vec_push (&b->followers);
+    f->ticket = q->ticket;
+    f->lease = l ? l->number : 0;
+  } else {
+    api_final (q, json_pack ("{s:I, s:o, s:I}", "epoch", (json_int_t) b->epoch, "events", events,
+                             "seq", (json_int_t) b->seq));
+  }
+  lease_free (old);
+}
+
+/* ---- the rest ---- */
+
+void
+api_providers (struct ask *q)
+{
+  json_t *all = json_array ();
+
+  for (size_t i = 0; i < q->b->providers.n; i++)
+    json_array_append_new (all, provider_json (q->b->providers.at[i]));
+  api_final (q, json_pack ("{s:o}", "providers", all));
+}
+
+static int
+leases_on (const struct broker *b, const char *cluster)
+{
+  int n = 0;
+
+  for (size_t i = 0; i < b->leases.n; i++)
+    n += b->leases.at[i]->cluster && strcmp (b->leases.at[i]->cluster, cluster) == 0;
+  return n;
+}
+
+void
+api_clusters (struct ask *q)
+{
+  json_t *all = json_array ();
+
+  for (size_t i = 0; i < q->b->conf.nclusters; i++) {
+    const struct conf_cluster *k = &q->b->conf.clusters[i];
+    json_t *j = json_pack ("{s:s, s:s, s:i, s:s}", "name", k->name, "type", k->type, "leases",
+                           leases_on (q->b, k->name), "state", "unchecked");
+
+    json_put_str (j, "namespace", k->namespace_);
+    json_put_str (j, "control_plane", k->control_plane);
+    json_put_str (j, "k0s_version", k->k0s_version);
+    json_put_str (j, "cni", k->cni);
+    json_put_str (j, "cross_node", k->cross_node ? "required" : "no");
+    json_put_str (j, "locality", k->locality);
+    json_put_str (j, "gpu_stack", k->gpu_stack);
+    json_array_append_new (all, j);
+  }
+  api_final (q, json_pack ("{s:o}", "clusters", all));
+}

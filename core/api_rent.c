@@ -1,0 +1,306 @@
+/* api_rent.c - admission of a rent: everything that can be refused is refused here, at once
+ *
+ * Order: what the words mean, whether the name is taken, whether anything fits, whether the budget
+ * allows it. What is refused burns no key and leaves no trace.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/api.h"
+
+enum { NAME_MAX_LEN = 40, REJECTIONS = 50 };
+
+static bool
+name_ok (const char *name)
+{
+  size_t n = strlen (name);
+
+  if (n == 0 || n > NAME_MAX_LEN || !isalnum ((unsigned char) name[0]))
+    return false;
+  for (size_t i = 0; i < n; i++)
+    if (!(islower ((unsigned char) name[i]) || isdigit ((unsigned char) name[i]) || name[i] == '-'))
+      return false;
+  return name[n - 1] != '-';
+}
+
+static const char *
+cluster_of (struct ask *q)
+{
+  const char *c = json_str (q->body, "cluster", q->b->conf.defaults.cluster);
+
+  return c && c[0] ? c : "none";
+}
+
+static int
+cluster_ok (struct ask *q, const char *cluster)
+{
+  const char *names[64], *near;
+  size_t n = 0;
+
+  if (strcmp (cluster, "none") == 0 || conf_cluster (&q->b->conf, cluster))
+    return 0;
+  if (strcmp (cluster, "standalone") == 0) {
+    api_refuse (q, "bad-request", "name a cluster of the configuration, or none",
+                "a cluster of its own: not in this version");
+    return -1;
+  }
+  for (; n < q->b->conf.nclusters && n < N_ELEMENTS (names); n++)
+    names[n] = q->b->conf.clusters[n].name;
+  near = nearest (cluster, names, n);
+  api_refuse (q, "not-found", "see: gpubroker-cli clusters", "no cluster '%.60s'%s%s%s", cluster,
+              near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+  return -1;
+}
+
+static int
+strings_ok (struct ask *q, const char *member, size_t most, const char *prefix)
+{
+  const json_t *all = json_object_get (q->body, member), *s;
+  size_t i;
+
+  if (json_array_size (all) > most) {
+    api_refuse (q, "bad-request", NULL, "'%s' has more than %zu elements", member, most);
+    return -1;
+  }
+  json_array_foreach (all, i, s) {
+    const char *text = json_string_value (s);
+
+    if (!text || strlen (text) > 1024 || strchr (text, '\n') ||
+        (prefix && strncmp (text, prefix, strlen (prefix)) != 0)) {
+      api_refuse (q, "bad-request", NULL,
+                  "'%s': element %zu is no public key in OpenSSH's one-line form", member, i);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static int
+words_ok (struct ask *q)
+{
+  const char *name = json_str (q->body, "name", NULL);
+  const json_t *labels = json_object_get (q->body, "labels");
+  json_t *value;
+  const char *key;
+
+  if (name && !name_ok (name)) {
+    api_refuse (q, "bad-request", NULL,
+                "name '%.60s': lower-case letters, digits and '-', at most %d, starting and ending "
+                "with one of the first two",
+                name, NAME_MAX_LEN);
+    return -1;
+  }
+  json_object_foreach ((json_t *) labels, key, value) {
+    if (!json_is_string (value) || strlen (key) > 200) {
+      api_refuse (q, "bad-request", NULL, "label '%.60s' must be a string", key);
+      return -1;
+    }
+  }
+  if (json_i64 (q->body, "ttl_ms", 0) < 0 || json_i64 (q->body, "deadline_ms", 1) < 1) {
+    api_refuse (q, "bad-request", NULL, "ttl_ms and deadline_ms are milliseconds from now");
+    return -1;
+  }
+  return strings_ok (q, "ssh_keys", 16, NULL) < 0 || cluster_ok (q, cluster_of (q)) < 0 ? -1 : 0;
+}
+
+/* ---- the same name again ---- */
+
+static struct lease *
+live_with_name (struct ask *q, const char *name)
+{
+  for (size_t i = q->b->leases.n; i-- > 0;) {
+    struct lease *l = q->b->leases.at[i];
+
+    if (l->name && strcmp (l->name, name) == 0 && strcmp (l->owner, q->owner) == 0 &&
+        !lease_ended (l->state))
+      return l;
+  }
+  return NULL;
+}
+
+static void
+free_key (struct ask *q)
+{
+  struct op *o = store_op_by_key (q->b->store, q->owner, q->key);
+
+  if (!o)
+    return;
+  set_str (&o->key, NULL);
+  store_put_op (q->b->store, o);
+  op_free (o);
+}
+
+/* true: answered.  The name is of a lease that lives: the same words resume it, others are a
+ * conflict. */
+static bool
+resumed (struct ask *q)
+{
+  const char *name = json_str (q->body, "name", NULL);
+  struct lease *l = name ? live_with_name (q, name) : NULL;
+  struct op *o = NULL, *first = NULL;
+
+  if (!name || json_bool (q->body, "dry_run", false))
+    return false;
+  if (!l) {
+    if (strncmp (q->key, "name:", 5) == 0)
+      free_key (q);
+    return false;
+  }
+  if (strncmp (q->key, "name:", 5) == 0)
+    first = store_op_by_key (q->b->store, q->owner, q->key);
+  if (!first || strcmp (first->body_hash, q->hash) != 0) {
+    api_refuse (q, "conflict", "take another name, or release it first",
+                "the name '%s' is taken by %s, which is %s", name, l->id,
+                lease_state_name (l->state));
+  } else if (l->state == LEASE_FAILED_KEPT) {
+    q->key = NULL;
+    api_accept (q, "retry", l, NULL);
+    engine_event (l, LEV_RETRY);
+  } else {
+    struct op *old;
+
+    turn_reply (q->b, &q->ticket, BUS_ACCEPTED, json_incref (first->accepted));
+    o = ops_find (q->b, first->number, &old);
+    if (!q->r->single && o)
+      ops_wait (q->b, &q->ticket, o, 0);
+    op_free (old);
+  }
+  op_free (first);
+  return true;
+}
+
+/* ---- what fits, and what it may cost ---- */
+
+static bool
+still_starting (const struct broker *b)
+{
+  struct offers_info info;
+
+  for (size_t i = 0; i < b->providers.n; i++)
+    if (!b->providers.at[i]->paused && b->providers.at[i]->problem.kind == ERR_NONE &&
+        offers_info (b->offers, b->providers.at[i]->name, &info) && info.listed_ms == 0 &&
+        child_state (b->providers.at[i]->child) <= CHILD_UP)
+      return true;
+  return false;
+}
+
+static void
+refuse_no_offer (struct ask *q, const struct filter *f, const struct match_context *c,
+                 const struct match *m)
+{
+  char text[400];
+
+  if (still_starting (q->b)) {
+    turn_error (q->b, &q->ticket, "busy", "the first listing of offers is still coming", NULL,
+                "providers are starting");
+    return;
+  }
+  match_summary (m, text, sizeof text);
+  turn_error (q->b, &q->ticket, "no-offer", "see why: gpubroker-cli offers --explain",
+              api_rejected (q->b, f, c, REJECTIONS), "%s", text);
+}
+
+static void
+default_price (struct filter *f, const struct conf_defaults *d)
+{
+  if (f->max_price_udollar != UINT64_MAX || d->max_price_udollar == UINT64_MAX)
+    return;
+  f->max_price_udollar = d->max_price_udollar;
+  f->max_price_per_gpu = d->max_price_per_gpu;
+}
+
+/* The cap where there is one: what the rent may come to cost; else the price of the best offer. */
+static int64_t
+reserve (const struct filter *f, const struct match *m)
+{
+  const struct match_pick *best = &m->at[0];
+  int64_t gpus = best->offer.hot->gpus ? best->offer.hot->gpus : 1;
+
+  if (f->max_price_udollar == UINT64_MAX)
+    return (int64_t) best->price_udollar;
+  return (int64_t) f->max_price_udollar * (f->max_price_per_gpu ? gpus : 1);
+}
+
+static int64_t
+ttl_of (const struct ask *q)
+{
+  return json_i64 (q->body, "ttl_ms", q->b->conf.defaults.ttl_ms);
+}
+
+static struct lease *
+new_lease (struct ask *q, const struct filter *f, int64_t reserved)
+{
+  const struct conf_defaults *d = &q->b->conf.defaults;
+  const json_t *on_failure = json_object_get (q->body, "on_failure");
+  struct lease *l = lease_new (q->b->next_lease++);
+
+  l->broker = q->b;
+  set_str (&l->name, json_str (q->body, "name", NULL));
+  set_str (&l->owner, q->owner);
+  set_str (&l->cluster, cluster_of (q));
+  l->request = json_copy (q->body);
+  json_object_del (l->request, "key");
+  json_object_del (l->request, "single");
+  json_object_set_new (l->request, "filter", filter_json (f));
+  json_put_i64 (l->request, "ttl_ms", ttl_of (q));
+  l->created_ms = l->state_ms = now_ms ();
+  l->deadline_ms = l->created_ms + json_i64 (q->body, "deadline_ms", d->deadline_ms);
+  l->keep_on_failure =
+      strcmp (json_str (on_failure, "action", d->on_failure_keep ? "keep" : "release"), "keep") ==
+      0;
+  l->keep_ms = json_i64 (on_failure, "keep_ms", d->keep_ms);
+  l->drain_timeout_ms = 300000;
+  l->reserve_udollar = reserved;
+  *vec_push (&q->b->leases) = l;
+  engine_save (l);
+  feed_lease (q->b, l, "pending", NULL);
+  return l;
+}
+
+static void
+decide (struct ask *q, const struct filter *f, const struct match_context *c, const struct match *m)
+{
+  struct err e = ERR_INIT;
+
+  if (m->n == 0) {
+    refuse_no_offer (q, f, c, m);
+  } else if (json_bool (q->body, "dry_run", false)) {
+    api_final (q, json_pack ("{s:b, s:o, s:o}", "dry_run", 1, "order",
+                             api_order (q->b, m, f->disk_gib, 0, REJECTIONS), "rejected",
+                             api_rejected (q->b, f, c, REJECTIONS)));
+  } else if (budget_admit (q->b, q->owner, reserve (f, m), NULL, &e) < 0) {
+    api_refuse (q, e.code, NULL, "%s", e.text);
+  } else {
+    struct lease *l = new_lease (q, f, reserve (f, m));
+
+    api_accept (q, "rent", l, NULL);
+    engine_later (l, 0);
+  }
+}
+
+void
+api_rent (struct ask *q)
+{
+  struct match_context c;
+  struct match m = { 0 };
+  struct err e = ERR_INIT;
+  struct filter f;
+
+  if (words_ok (q) < 0 || resumed (q))
+    return;
+  if (filter_parse (&f, json_object_get (q->body, "filter"), q->b->conf.defaults.market, &e) < 0) {
+    api_refuse (q, "bad-request", NULL, "%s", e.text);
+    return;
+  }
+  default_price (&f, &q->b->conf.defaults);
+  rent_match_context (q->b, &f, cluster_of (q), ttl_of (q), &c);
+  if (match_run (q->b->offers, &f, &c, &m, &e) < 0)
+    api_refuse (q, "bad-request", NULL, "%s", e.text);
+  else
+    decide (q, &f, &c, &m);
+  match_done (&m);
+  filter_done (&f);
+}

@@ -1,0 +1,210 @@
+/* broker.h - the daemon's own map: one struct, and who may call whom
+ *
+ * One turn of the loop: inputs arrive (requests, results of calls, timers), decisions change
+ * structs and put rows, then turn.c commits and only after that lets replies, events and frames
+ * out.  So everything below may be called at any time within a turn, and nothing it says to the
+ * outside is heard before it is durable.
+ */
+#ifndef GPUB_BROKER_H
+#define GPUB_BROKER_H
+
+#include "bus/bus.h"
+#include "core/conf.h"
+#include "core/loop.h"
+#include "core/match.h"
+#include "core/memory.h"
+#include "core/model.h"
+#include "core/offers.h"
+#include "core/sshkey.h"
+#include "core/store.h"
+#include "core/supervise.h"
+#include "core/vec.h"
+
+/* How long things may take.  GPUB_TEST_TIMES="poll=50,gone=100" overrides single ones. */
+struct times {
+  int64_t poll; /* between two looks at a machine that boots or goes */
+  int64_t gone; /* between the two proofs that a machine is gone */
+  int64_t retry_min, retry_max;
+  int64_t ssh_retry; /* between two knocks at a booting machine */
+  int64_t boot;      /* from create to SSH */
+  int64_t create;    /* deadline of a create call */
+  int64_t call;      /* of any other provider call */
+  int64_t listing;
+  int64_t join; /* of the node script */
+  int64_t verify;
+  int64_t stable; /* between the two reads of allocatable GPUs */
+  int64_t warn;   /* before expiry */
+};
+
+struct provider {
+  const struct conf_provider *conf;
+  struct broker *broker;
+  struct child *child;
+  char *name;
+  bool up, paused, listing, reconciling;
+  json_t *caps, *identity;
+  struct err problem; /* of the last probe or listing */
+  uint64_t refresh_timer, reconcile_timer;
+  int64_t visibility_lag_ms, idempotency_ms;
+  bool idempotent;
+  uint64_t calls, errors;
+  json_t *orphans; /* array, from the last complete list */
+  json_t *seen;    /* the list that is arriving */
+};
+
+struct waiter {
+  struct bus_ticket ticket;
+  int64_t op;       /* 0: any operation of the lease */
+  int64_t lease;    /* for progress */
+  int64_t until_ms; /* 0: no end */
+};
+
+struct follower { /* of the events feed */
+  struct bus_ticket ticket;
+  int64_t lease;
+};
+
+struct out { /* what leaves after COMMIT */
+  struct bus_ticket ticket;
+  enum bus_reply what;
+  char *text;
+  char *topic; /* an event instead of a reply */
+  uint64_t seq;
+};
+
+struct broker {
+  struct conf conf;
+  struct times times;
+  struct loop *loop;
+  struct store *store;
+  struct supervisor *supervisor;
+  struct bus *bus;
+  struct offers *offers;
+  struct memory *memory;
+  struct sshkey key;
+  struct child *ssh, *kube;
+  char instance[40]; /* installation uuid: the mark on what is ours */
+  int64_t epoch;     /* of this run; events and clients tell restarts by it */
+  int64_t seq;       /* of the last event */
+  int64_t next_lease, next_op;
+  bool stopping;
+  int exit_code;
+
+  struct match_locality *localities; /* of the configuration, as the matcher wants them */
+
+  VEC (struct provider *) providers;
+  VEC (struct lease *) leases; /* all that are not over, and what this turn ended */
+  VEC (struct op *) ops;       /* running */
+  VEC (struct waiter) waiters;
+  VEC (struct follower) followers;
+  VEC (struct out) outbox;
+};
+
+/* main.c */
+int64_t now_ms (void);
+
+/* turn.c - commit, then let out */
+void turn_reply (struct broker *b, const struct bus_ticket *t, enum bus_reply what,
+                 json_t *body); /* takes body */
+void turn_text (struct broker *b, const struct bus_ticket *t, enum bus_reply what,
+                char *text); /* takes text */
+void turn_error (struct broker *b, const struct bus_ticket *t, const char *code, const char *hint,
+                 json_t *details, const char *fmt, ...) PRINTF (6, 7); /* takes details */
+int turn_end (void *broker);                                           /* a loop_each hook */
+
+/* feed.c - events, log lines, progress */
+void feed_lease (struct broker *b, const struct lease *l, const char *what, const char *text);
+void feed_provider (struct broker *b, const char *provider, const char *what, const char *text);
+void feed_broker (struct broker *b, const char *what, const char *text);
+void feed_step (struct lease *l, const char *step, const char *text); /* progress within a state */
+void feed_alarm (struct broker *b, const char *what, const char *text); /* and notify_command */
+
+/* ops.c - operations and who waits for them */
+struct op *ops_start (struct broker *b, const char *verb, const char *owner, const char *key,
+                      const char *hash, const struct lease *l);
+void ops_finish (struct broker *b, struct op *o, json_t *error); /* takes error; NULL: done */
+/* Finishes every running operation on the lease with that verb (NULL: any). */
+void ops_settle (struct broker *b, const struct lease *l, const char *verb, bool failed);
+void ops_wait (struct broker *b, const struct bus_ticket *t, const struct op *o, int64_t until_ms);
+void ops_progress (struct broker *b, const struct lease *l);
+void ops_tick (struct broker *b);          /* waits that timed out */
+json_t *ops_cause (const struct lease *l); /* ERROR for a failed lease */
+/* The running operation of that number, or one read from the store into *from_store (caller frees
+ * that). */
+struct op *ops_find (struct broker *b, int64_t number, struct op **from_store);
+json_t *ops_outcome (struct broker *b, const struct op *o);
+
+/* calls.c - asking a child about a lease or an attempt */
+typedef void call_done (struct lease *l, struct attempt *a, const struct call_result *r);
+typedef void call_item (struct lease *l, struct attempt *a, const json_t *item);
+struct call {
+  const char *call;
+  json_t *args; /* taken */
+  int64_t deadline_ms;
+  bool mutates;
+  const struct child_secret *secrets;
+  size_t nsecrets;
+  call_item *item; /* NULL: items are dropped */
+  call_done *done;
+};
+/* One call at a time for a lease (a NULL) and for an attempt; results of calls that were given up
+ * are dropped. */
+void call_lease (struct lease *l, struct child *c, const struct call *call);
+void call_attempt (struct attempt *a, struct child *c, const struct call *call);
+void call_give_up (struct lease *l); /* cancels what the lease itself has in flight */
+
+/* engine.c - leases */
+bool engine_event (struct lease *l, enum lease_event ev);
+void engine_fail (struct lease *l, json_t *failure,
+                  bool next_offer); /* takes failure (docs/schema) */
+void engine_work (struct lease *l); /* start what this state needs, unless it runs already */
+void engine_later (struct lease *l, int64_t ms); /* engine_work then */
+void engine_save (struct lease *l);
+void engine_cause (struct lease *l, const char *code, const char *fmt, ...) PRINTF (3, 4);
+void engine_tick (struct broker *b); /* each second: TTL, deadlines, keeping */
+struct lease *engine_lease (struct broker *b, int64_t number); /* live, or NULL */
+int64_t backoff (const struct times *t, int tries);
+
+/* attempts.c - machines: create, find, get, remove */
+void attempt_happens (struct attempt *a, enum attempt_event ev);
+void attempt_reason (struct attempt *a, const char *code, const char *text);
+void attempt_work (struct attempt *a);
+void attempt_save (struct attempt *a);
+void attempt_later (struct attempt *a, int64_t ms);
+void attempt_learn (struct attempt *a, const json_t *machine); /* what the cloud says of it */
+json_t *attempt_ref (const struct attempt *a);                 /* args of get and remove */
+/* Remembers the failure of what the cloud had accepted at first. */
+void attempt_remember (struct attempt *a, const struct err *why);
+
+/* rent.c - from a wish to a machine that answers SSH */
+void rent_pending (struct lease *l);
+void rent_ordering (struct lease *l);
+void rent_booting (struct lease *l);
+void rent_match_context (struct broker *b, const struct filter *f, const char *cluster,
+                         int64_t ttl_ms, struct match_context *c);
+json_t *rent_target (const struct attempt *a);
+
+/* pipeline.c - from there to a proven node, and back */
+void pipeline_work (struct lease *l);
+void pipeline_lint (struct lease *l, call_done *done); /* before any money is spent */
+
+/* providers.c */
+int providers_start (struct broker *b, struct err *e);
+struct provider *provider_find (struct broker *b, const char *name);
+void provider_refresh (struct provider *p);
+void provider_reconcile (struct provider *p);
+json_t *provider_json (const struct provider *p);
+
+/* budget.c - pure sums over the books */
+int64_t budget_rate (const struct broker *b, const char *owner); /* NULL: everybody */
+uint32_t budget_leases (const struct broker *b, const char *owner);
+/* May this owner spend that much more per hour?  The text says which limit refuses it. */
+int budget_admit (const struct broker *b, const char *owner, int64_t more_udollar,
+                  const struct lease *except, struct err *e);
+
+/* api.c - requests */
+void api_request (void *broker, const struct bus_request *r);
+const char *
+hint_for (const char *code); /* hints.c: what to do about a failure code; NULL: nothing known */
+
+#endif

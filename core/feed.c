@@ -1,0 +1,128 @@
+/* feed.c - events, log lines and progress: what others see of what happens
+ *
+ * The feed in the store is the truth; PUB and `progress` are hints.
+ */
+#include "config.h"
+
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/broker.h"
+#include "core/json.h"
+#include "core/log.h"
+
+extern char **environ;
+
+static void
+followers (struct broker *b, int64_t lease, const json_t *event)
+{
+  for (size_t i = 0; i < b->followers.n; i++)
+    if (b->followers.at[i].lease == 0 || b->followers.at[i].lease == lease)
+      turn_reply (
+          b, &b->followers.at[i].ticket, BUS_PROGRESS,
+          json_pack ("{s:I, s:[O]}", "seq", (json_int_t) b->seq, "events", (json_t *) event));
+}
+
+/* Takes event. */
+static void
+emit (struct broker *b, int64_t lease, const char *topic, json_t *event)
+{
+  int64_t ms = now_ms ();
+  struct out *o;
+
+  json_put_i64 (event, "ms", ms);
+  json_put_str (event, "topic", topic);
+  b->seq = store_put_event (b->store, ms, lease, topic, event);
+  json_put_i64 (event, "seq", b->seq);
+  followers (b, lease, event);
+  o = vec_push (&b->outbox);
+  o->topic = strdup (topic);
+  o->seq = (uint64_t) b->seq;
+  o->text = json_dumps (event, JSON_COMPACT);
+  json_decref (event);
+}
+
+void
+feed_lease (struct broker *b, const struct lease *l, const char *what, const char *text)
+{
+  json_t *event = json_object ();
+  const struct attempt *a = lease_attempt (l);
+  char topic[96];
+
+  snprintf (topic, sizeof topic, "lease.%s.%s", l->id, what);
+  json_put_str (event, "what", what);
+  json_put_str (event, "lease", l->id);
+  json_put_str (event, "state", lease_state_name (l->state));
+  if (a)
+    json_put_str (event, "provider", a->provider);
+  json_put_str (event, "text", text);
+  emit (b, l->number, topic, event);
+  store_put_log (b->store, l->number, now_ms (), what, text ? text : "");
+  log_at (LOG_NOTICE, "lease", "lease=%s state=%s what=%s%s%s%s", l->id,
+          lease_state_name (l->state), what, text ? " text=\"" : "", text ? text : "",
+          text ? "\"" : "");
+}
+
+void
+feed_provider (struct broker *b, const char *provider, const char *what, const char *text)
+{
+  json_t *event = json_object ();
+  char topic[160];
+
+  snprintf (topic, sizeof topic, "provider.%.64s.%s", provider, what);
+  json_put_str (event, "what", what);
+  json_put_str (event, "provider", provider);
+  json_put_str (event, "text", text);
+  emit (b, 0, topic, event);
+  log_at (LOG_NOTICE, "provider", "provider=%s what=%s text=\"%s\"", provider, what,
+          text ? text : "");
+}
+
+void
+feed_broker (struct broker *b, const char *what, const char *text)
+{
+  json_t *event = json_object ();
+  char topic[96];
+
+  snprintf (topic, sizeof topic, "broker.%s", what);
+  json_put_str (event, "what", what);
+  json_put_str (event, "text", text);
+  emit (b, 0, topic, event);
+}
+
+void
+feed_step (struct lease *l, const char *step, const char *text)
+{
+  char clean[512];
+
+  snprintf (clean, sizeof clean, "%s", text ? text : "");
+  redact (clean);
+  if (l->step_name && l->step_text && strcmp (l->step_name, step) == 0 &&
+      strcmp (l->step_text, clean) == 0)
+    return;
+  set_str (&l->step_name, step);
+  set_str (&l->step_text, clean);
+  store_put_log (l->broker->store, l->number, now_ms (), step, clean);
+  ops_progress (l->broker, l);
+}
+
+/* The operator's own program, with the alarm as its arguments.  It runs beside us and is not waited
+ * for. */
+static void
+notify (const struct broker *b, const char *what, const char *text)
+{
+  char *argv[] = { b->conf.broker.notify_command, (char *) what, (char *) text, NULL };
+  pid_t pid;
+
+  if (argv[0] && posix_spawn (&pid, argv[0], NULL, NULL, argv, environ) != 0)
+    log_at (LOG_ERR, "notify.failed", "command=%s", argv[0]);
+}
+
+void
+feed_alarm (struct broker *b, const char *what, const char *text)
+{
+  log_at (LOG_ALERT, "alarm", "what=%s text=\"%s\"", what, text);
+  feed_broker (b, what, text);
+  notify (b, what, text);
+}

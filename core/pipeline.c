@@ -1,0 +1,353 @@
+/* pipeline.c - from a machine that answers to a proven node, and back
+ *
+ * Each state has a list of steps; each step is one call to the ssh or the kube runner that may be
+ * made again. A restart begins the state's list anew, which costs a question or two and repeats no
+ * effect.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/broker.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/pipeline_args.h"
+#include "core/truth.h"
+
+enum { TRIES = 3, LINK_TRIES = 40 };
+
+enum {              /* when a step applies */
+       CLUSTER = 1, /* the lease has one */
+       ALONE = 2,   /* it has none */
+       JOINED = 4,  /* the machine may hold credentials and have a Node */
+       GPU = 8,
+       DRAIN = 16,       /* draining is wanted */
+       PINNED = 32,      /* SSH answered once */
+       BEST_EFFORT = 64, /* a failure is told and passed over: leaving never waits for the dead */
+};
+
+struct step {
+  enum lease_state state;
+  const char *name;
+  bool ssh;
+  const char *call;
+  unsigned flags;
+  json_t *(*args) (struct lease *l, struct attempt *a);
+  json_t *(*judge) (struct lease *l, struct attempt *a,
+                    const struct call_result *r); /* a failure, or NULL */
+};
+
+static json_t *judge_probe (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_script (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_mint (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_verify (struct lease *l, struct attempt *a, const struct call_result *r);
+
+/* clang-format off */
+static const struct step steps[] = {
+  { LEASE_REACHABLE, "probe",       true,  "probe",       0,                      args_probe,     judge_probe },
+  { LEASE_REACHABLE, "check",       true,  "run",         ALONE,                  args_check,     judge_script },
+  { LEASE_JOINING,   "mint",        false, "mint",        CLUSTER,                args_mint,      judge_mint },
+  { LEASE_JOINING,   "bootstrap",   true,  "run",         CLUSTER,                args_worker,    judge_script },
+  { LEASE_VERIFYING, "manifests",   false, "manifests",   CLUSTER | GPU,          args_cluster,   NULL },
+  { LEASE_VERIFYING, "verify",      false, "verify",      CLUSTER,                args_verify,    judge_verify },
+  { LEASE_VERIFYING, "invalidate",  false, "invalidate",  CLUSTER,                args_machine,   NULL },
+  { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, args_drain, NULL },
+  { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | BEST_EFFORT,   args_leave,     NULL },
+  { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | BEST_EFFORT, args_node, NULL },
+  { LEASE_DRAINING,  "invalidate",  false, "invalidate",  CLUSTER | JOINED | BEST_EFFORT, args_machine, NULL },
+};
+/* clang-format on */
+
+static bool
+has_cluster (const struct lease *l)
+{
+  return l->cluster && conf_cluster (&l->broker->conf, l->cluster);
+}
+
+static bool
+applies (const struct step *s, const struct lease *l, const struct attempt *a)
+{
+  bool cluster = has_cluster (l);
+
+  return !((s->flags & CLUSTER) && !cluster) && !((s->flags & ALONE) && cluster) &&
+         !((s->flags & JOINED) && !a->joined) &&
+         !((s->flags & GPU) && truth_gpus (a->offer) == 0) &&
+         !((s->flags & DRAIN) && l->no_drain) && !((s->flags & PINNED) && !a->machine.hostkey);
+}
+
+/* The step that runs now: the stage-th of this state's that applies; NULL behind the last. */
+static const struct step *
+current (const struct lease *l, const struct attempt *a)
+{
+  int n = 0;
+
+  for (size_t i = 0; i < N_ELEMENTS (steps); i++)
+    if (steps[i].state == l->state && n++ >= l->stage && applies (&steps[i], l, a))
+      return &steps[i];
+  return NULL;
+}
+
+static int
+stage_of (const struct step *s)
+{
+  int n = 0;
+
+  for (const struct step *t = steps; t < s; t++)
+    n += t->state == s->state;
+  return n;
+}
+
+static void
+finished (struct lease *l)
+{
+  enum lease_event ev = LEV_DRAINED;
+
+  if (l->state == LEASE_REACHABLE)
+    ev = has_cluster (l) ? LEV_CHECKED : LEV_CHECKED_ALONE;
+  else if (l->state == LEASE_JOINING)
+    ev = LEV_JOINED;
+  else if (l->state == LEASE_VERIFYING)
+    ev = LEV_VERIFIED;
+  engine_event (l, ev);
+}
+
+/* ---- what the answers mean ---- */
+
+static json_t *
+failure (const char *step, const char *code, const char *text, bool retryable)
+{
+  return json_pack ("{s:s, s:s, s:s, s:b}", "step", step, "code", code, "message", text,
+                    "retryable", retryable);
+}
+
+static void
+keep_facts (struct lease *l, const struct call_result *r)
+{
+  json_t *facts = json_object_get (r->value, "facts");
+
+  if (!facts)
+    return;
+  json_decref (l->facts);
+  l->facts = json_incref (facts);
+}
+
+static json_t *
+judge_probe (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  keep_facts (l, r);
+  return truth_check (a->offer, l->facts);
+}
+
+static json_t *
+judge_script (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  const char *code = json_str (r->value, "code", "script-silent");
+  const json_t *tail = json_object_get (r->value, "log_tail");
+  json_t *f;
+
+  keep_facts (l, r);
+  if (strcmp (code, "ok") == 0)
+    return truth_check (a->offer, l->facts);
+  f = failure (json_str (r->value, "step", "script"), code, json_str (r->value, "text", code),
+               json_bool (r->value, "retryable", true));
+  if (tail)
+    json_object_set (f, "log_tail", (json_t *) tail);
+  return f;
+}
+
+static json_t *
+judge_mint (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  for (size_t i = 0; i < r->nsecrets; i++)
+    if (strcmp (r->secrets[i].name, "token") == 0) {
+      lease_forget_token (l);
+      l->join_token = strndup (r->secrets[i].bytes, r->secrets[i].len);
+    }
+  if (!l->join_token)
+    return failure ("mint", "token-missing", "the cluster minted no token", true);
+  json_decref (l->minted);
+  l->minted = json_deep_copy (r->value);
+  a->joined = true; /* from here on there may be credentials on the machine and a Node */
+  attempt_save (a);
+  return NULL;
+}
+
+static json_t *
+judge_verify (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  const char *code = json_str (r->value, "code", "verify-silent"), *text = code;
+  const json_t *row;
+  size_t i;
+
+  (void) l;
+  (void) a;
+  if (strcmp (code, "ok") == 0)
+    return NULL;
+  json_array_foreach (json_object_get (r->value, "rows"), i, row) {
+    if (strcmp (json_str (row, "code", ""), code) == 0)
+      text = json_str (row, "text", code);
+  }
+  return failure ("verify", code, text, true);
+}
+
+/* ---- running ---- */
+
+static void
+item (struct lease *l, struct attempt *a, const json_t *i)
+{
+  const json_t *p = json_object_get (i, "progress");
+
+  (void) a;
+  if (p && strcmp (json_str (p, "state", ""), "ok") != 0)
+    feed_step (l, json_str (p, "step", "step"), json_str (p, "text", ""));
+}
+
+static void
+next_stage (struct lease *l, const struct step *s)
+{
+  l->stage = stage_of (s) + 1;
+  l->tries = 0;
+  l->stage_ms = now_ms ();
+  engine_work (l);
+}
+
+static bool
+link_failed (enum err_kind k)
+{
+  return k == ERR_UNAVAILABLE || k == ERR_RATE || k == ERR_UNKNOWN || k == ERR_CANCELLED ||
+         k == ERR_INTERNAL;
+}
+
+/* Takes f. */
+static void
+step_failed (struct lease *l, const struct step *s, json_t *f, int tries)
+{
+  const char *code = json_str (f, "code", "failed");
+  bool mismatch = truth_mismatch (code);
+
+  if (s->flags & BEST_EFFORT) {
+    log_at (LOG_WARNING, "leave.skipped", "lease=%s step=%s code=%s", l->id, s->name, code);
+    feed_step (l, s->name, json_str (f, "message", code));
+    json_decref (f);
+    next_stage (l, s);
+    return;
+  }
+  if (!mismatch && json_bool (f, "retryable", false) && ++l->tries < tries) {
+    feed_step (l, json_str (f, "step", s->name), json_str (f, "message", code));
+    json_decref (f);
+    engine_later (l, backoff (&l->broker->times, l->tries));
+    return;
+  }
+  if (mismatch)
+    pipeline_remember_mismatch (lease_attempt (l), json_str (f, "message", code));
+  engine_fail (l, f, mismatch);
+}
+
+static void
+done (struct lease *l, struct attempt *none, const struct call_result *r)
+{
+  struct attempt *a = lease_attempt (l);
+  const struct step *s = a ? current (l, a) : NULL;
+  json_t *wrong;
+
+  (void) none;
+  if (!s)
+    return;
+  if (r->err.kind != ERR_NONE) {
+    step_failed (l, s,
+                 failure (s->name, r->err.code[0] ? r->err.code : err_kind_name (r->err.kind),
+                          r->err.text, link_failed (r->err.kind)),
+                 LINK_TRIES);
+    return;
+  }
+  wrong = s->judge ? s->judge (l, a, r) : NULL;
+  if (wrong)
+    step_failed (l, s, wrong, TRIES);
+  else
+    next_stage (l, s);
+}
+
+static int64_t
+deadline (const struct lease *l, const struct step *s)
+{
+  const struct times *t = &l->broker->times;
+
+  if (l->state == LEASE_DRAINING)
+    return strcmp (s->name, "drain") == 0 ? l->drain_timeout_ms + 5000 : t->call;
+  if (strcmp (s->name, "bootstrap") == 0 || strcmp (s->name, "check") == 0)
+    return t->join;
+  return strcmp (s->name, "verify") == 0 ? t->verify + 10000 : t->call;
+}
+
+static void
+run_ssh (struct lease *l, struct attempt *a, const struct step *s)
+{
+  struct child_secret token = { "token", l->join_token,
+                                l->join_token ? strlen (l->join_token) : 0 };
+  bool with_token = strcmp (s->name, "bootstrap") == 0;
+
+  call_lease (l, l->broker->ssh,
+              &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, with_token,
+                              item, done });
+}
+
+static void
+run_kube (struct lease *l, const char *call, json_t *args, int64_t ms, call_done *then)
+{
+  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
+  struct child_secret config = { "kubeconfig", NULL, 0 };
+  struct err e = ERR_INIT;
+  char *bytes = NULL;
+
+  if (conf_read_secret (&k->kubeconfig, &bytes, &config.len, &e) < 0) {
+    json_decref (args);
+    engine_fail (l, failure (call, "kubeconfig-unreadable", e.text, false), false);
+    return;
+  }
+  config.bytes = bytes;
+  call_lease (l, l->broker->kube, &(struct call){ call, args, ms, false, &config, 1, item, then });
+  explicit_bzero (bytes, config.len);
+  free (bytes);
+}
+
+void
+pipeline_lint (struct lease *l, call_done *then)
+{
+  feed_step (l, "lint", l->cluster);
+  run_kube (l, "lint", args_cluster (l, NULL), l->broker->times.call, then);
+}
+
+/* A token lives in memory only; after a restart between mint and script it is asked for again. */
+static void
+rewind_to_mint (struct lease *l, const struct step *s)
+{
+  if (strcmp (s->name, "bootstrap") == 0 && !l->join_token)
+    l->stage = 0;
+}
+
+void
+pipeline_work (struct lease *l)
+{
+  struct attempt *a = lease_attempt (l);
+  const struct step *s;
+
+  if (l->state == LEASE_READY)
+    return;
+  if (!a) {
+    engine_event (l, l->state == LEASE_DRAINING ? LEV_DRAINED : LEV_GONE);
+    return;
+  }
+  s = current (l, a);
+  if (!s) {
+    finished (l);
+    return;
+  }
+  rewind_to_mint (l, s);
+  s = current (l, a);
+  feed_step (l, s->name, "");
+  if (s->ssh)
+    run_ssh (l, a, s);
+  else
+    run_kube (l, s->call, s->args (l, a), deadline (l, s), done);
+}

@@ -1,0 +1,294 @@
+/* pipeline_args.c - the arguments of the pipeline's calls, from a lease and its attempt */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/pipeline_args.h"
+#include "core/truth.h"
+
+static void
+put_number (json_t *params, const char *name, int64_t value)
+{
+  char text[24];
+
+  snprintf (text, sizeof text, "%lld", (long long) value);
+  json_put_str (params, name, text);
+}
+
+/* ---- labels: the same on every provider ---- */
+
+static void
+put_label (json_t *labels, const char *name, const char *value)
+{
+  char clean[64];
+  size_t n = 0;
+
+  for (; value && *value && n < sizeof clean - 1; value++)
+    clean[n++] = isalnum ((unsigned char) *value) || strchr ("-_.", *value) ? *value : '-';
+  while (n && !isalnum ((unsigned char) clean[n - 1]))
+    n--;
+  clean[n] = '\0';
+  if (n)
+    json_put_str (labels, name, clean);
+}
+
+static json_t *
+labels (const struct lease *l, const struct attempt *a)
+{
+  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
+  const json_t *offer = a->offer, *own = json_object_get (l->request, "labels");
+  json_t *j = json_object (), *value;
+  const char *name;
+  char product[64];
+
+  if (truth_gpus (offer)) {
+    truth_product (offer, product, sizeof product);
+    put_label (j, "nvidia.com/gpu.present", "true");
+    put_label (j, "nvidia.com/gpu.product", product);
+  }
+  put_label (j, "topology.kubernetes.io/region", json_str (offer, "region", NULL));
+  put_label (j, "topology.kubernetes.io/zone",
+             json_str (offer, "zone", json_str (offer, "region", NULL)));
+  put_label (j, "gpubroker.io/lease", l->id);
+  put_label (j, "gpubroker.io/provider", a->provider);
+  put_label (j, "gpubroker.io/cloud", json_str (offer, "cloud", NULL));
+  if (k && k->node_labels)
+    json_object_update (j, k->node_labels);
+  json_object_foreach ((json_t *) own, name, value)
+    put_label (j, name, json_string_value (value));
+  return j;
+}
+
+static void
+put_label_list (json_t *params, const json_t *all)
+{
+  char text[4096];
+  const char *name;
+  json_t *value;
+  size_t n = 0;
+
+  text[0] = '\0';
+  json_object_foreach ((json_t *) all, name, value) {
+    if (n < sizeof text)
+      n += (size_t) snprintf (text + n, sizeof text - n, "%s%s=%s", n ? "," : "", name,
+                              json_string_value (value));
+  }
+  json_put_str (params, "LABELS", text);
+}
+
+static void
+put_list (json_t *params, const char *name, const json_t *strings, char between)
+{
+  char text[16384];
+  size_t i, n = 0;
+  json_t *s;
+
+  text[0] = '\0';
+  json_array_foreach (strings, i, s) {
+    if (n < sizeof text)
+      n += (size_t) snprintf (text + n, sizeof text - n, "%s%c", json_string_value (s), between);
+  }
+  json_put_str (params, name, text);
+}
+
+/* ---- the node scripts ---- */
+
+static json_t *
+machine_params (const struct lease *l, const struct attempt *a)
+{
+  const json_t *filter = json_object_get (l->request, "filter");
+  json_t *p = json_object ();
+  char pattern[128];
+
+  truth_pattern (a->offer, pattern, sizeof pattern);
+  put_number (p, "GPU_COUNT", truth_gpus (a->offer));
+  json_put_str (p, "GPU_PATTERN", pattern);
+  put_number (p, "GPU_MEM_MIB", truth_mem_mib (a->offer));
+  put_number (p, "DISK_GIB", json_i64 (filter, "min_free_gib", 0));
+  json_put_str (p, "MIN_DRIVER", json_str (filter, "min_driver", ""));
+  put_list (p, "SSH_KEYS", json_object_get (l->request, "ssh_keys"), '\n');
+  return p;
+}
+
+/* Takes params. */
+static json_t *
+script (const struct attempt *a, const char *name, json_t *params)
+{
+  return json_pack ("{s:o, s:s, s:o}", "target", rent_target (a), "script", name, "params", params);
+}
+
+json_t *
+args_probe (struct lease *l, struct attempt *a)
+{
+  (void) l;
+  return json_pack ("{s:o}", "target", rent_target (a));
+}
+
+json_t *
+args_check (struct lease *l, struct attempt *a)
+{
+  return script (a, "check", machine_params (l, a));
+}
+
+/* Image tags write v1.34.1-k0s.0 where the binary says v1.34.1+k0s.0. */
+static void
+put_version (json_t *params, const char *version)
+{
+  char text[64], *dash;
+
+  snprintf (text, sizeof text, "%s", version);
+  dash = strstr (text, "-k0s.");
+  if (dash)
+    *dash = '+';
+  json_put_str (params, "K0S_VERSION", text);
+}
+
+/* "https://[2001:db8::1]:6443" -> host and port. */
+static void
+put_server (json_t *params, const char *url)
+{
+  const char *at = strstr (url, "://"), *colon = strrchr (url, ':');
+  char host[256];
+
+  at = at ? at + 3 : url;
+  snprintf (host, sizeof host, "%.*s",
+            (int) (colon && colon > at ? colon - at : (long) strlen (at)), at);
+  if (host[0] == '[') {
+    memmove (host, host + 1, strlen (host));
+    host[strcspn (host, "]")] = '\0';
+  }
+  json_put_str (params, "API_HOST", host);
+  put_number (params, "API_PORT", colon && colon > at ? strtoll (colon + 1, NULL, 10) : 443);
+}
+
+json_t *
+args_worker (struct lease *l, struct attempt *a)
+{
+  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
+  AUTO_JSON json_t *all = labels (l, a);
+  json_t *p = machine_params (l, a), *taints = json_array ();
+
+  for (size_t i = 0; i < k->taints.n; i++)
+    json_array_append_new (taints, json_string (k->taints.at[i]));
+  json_put_str (p, "NODE_NAME", a->name);
+  put_version (p, k->k0s_version ? k->k0s_version : json_str (l->minted, "k0s_version", ""));
+  json_put_str (p, "K0S_URL", k->k0s_url ? k->k0s_url : "");
+  json_put_str (p, "K0S_SHA256_AMD64", k->k0s_sha256[0] ? k->k0s_sha256[0] : "");
+  json_put_str (p, "K0S_SHA256_ARM64", k->k0s_sha256[1] ? k->k0s_sha256[1] : "");
+  put_server (p, json_str (l->minted, "server", ""));
+  json_put_str (p, "KONNECTIVITY_HOST", json_str (l->minted, "konnectivity_host", ""));
+  put_number (p, "KONNECTIVITY_PORT", json_i64 (l->minted, "konnectivity_port", 0));
+  put_label_list (p, all);
+  put_list (p, "TAINTS", taints, ',');
+  json_decref (taints);
+  return script (a, "worker", p);
+}
+
+/* A machine that goes on to somebody else is reset; one that is destroyed only loses its secrets.
+ */
+json_t *
+args_leave (struct lease *l, struct attempt *a)
+{
+  struct provider *p = provider_find (l->broker, a->provider);
+  const char *reset = "0";
+  json_t *cap;
+  size_t i;
+
+  json_array_foreach (p ? p->caps : NULL, i, cap) {
+    if (strcmp (json_string_value (cap), "reused") == 0)
+      reset = "1";
+  }
+  return script (a, "leave", json_pack ("{s:s, s:s}", "NODE_NAME", a->name, "RESET", reset));
+}
+
+/* ---- the cluster ---- */
+
+json_t *
+args_cluster (struct lease *l, struct attempt *a)
+{
+  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
+  json_t *c = json_object ();
+
+  (void) a;
+  json_put_str (c, "name", k->name);
+  json_put_str (c, "type", k->type);
+  json_put_str (c, "namespace", k->namespace_);
+  json_put_str (c, "control_plane", k->control_plane);
+  json_put_str (c, "k0s_version", k->k0s_version);
+  json_put_str (c, "cni", k->cni);
+  json_put_str (c, "cross_node", k->cross_node ? "required" : "no");
+  json_put_str (c, "gpu_stack", k->gpu_stack);
+  json_put_str (c, "device_plugin_image", k->device_plugin_image);
+  json_object_set_new (c, "allow_private", json_boolean (k->allow_private));
+  return json_pack ("{s:o}", "cluster", c);
+}
+
+json_t *
+args_machine (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_cluster (l, a);
+
+  json_put_str (j, "machine", a->name);
+  return j;
+}
+
+json_t *
+args_mint (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_machine (l, a);
+
+  json_put_i64 (j, "expiry_s", 900);
+  json_object_set_new (j, "labels",
+                       json_pack ("{s:s, s:s}", "gpubroker.io/owner", l->broker->instance,
+                                  "gpubroker.io/lease", l->id));
+  return j;
+}
+
+json_t *
+args_node (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_cluster (l, a);
+
+  json_put_str (j, "node", a->name);
+  return j;
+}
+
+json_t *
+args_drain (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_node (l, a);
+
+  json_put_i64 (j, "timeout_ms", l->drain_timeout_ms);
+  json_object_set_new (j, "force", json_boolean (l->evict_force));
+  return j;
+}
+
+json_t *
+args_verify (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_node (l, a);
+
+  json_put_i64 (j, "since_ms", a->started_ms);
+  json_put_i64 (j, "timeout_ms", l->broker->times.verify);
+  json_object_set_new (j, "gpu",
+                       json_pack ("{s:I, s:s, s:I}", "count", (json_int_t) truth_gpus (a->offer),
+                                  "resource", "nvidia.com/gpu", "stable_ms",
+                                  (json_int_t) l->broker->times.stable));
+  json_object_set_new (j, "labels", labels (l, a));
+  return j;
+}
+
+void
+pipeline_remember_mismatch (struct attempt *a, const char *text)
+{
+  struct memory_what what = { json_str (a->offer, "cloud", a->provider),
+                              json_str (a->offer, "region", NULL),
+                              json_str (a->offer, "instance_type", NULL),
+                              json_str (a->offer, "market", NULL) };
+
+  memory_fail (a->lease->broker->memory, &what, MEMORY_MISMATCH, text, now_ms ());
+}

@@ -1,0 +1,21 @@
+/* pipeline_args.h - the arguments of the pipeline's calls, from a lease and its attempt
+ * (docs/children.md) */
+#ifndef GPUB_PIPELINE_ARGS_H
+#define GPUB_PIPELINE_ARGS_H
+
+#include "core/broker.h"
+
+json_t *args_probe (struct lease *l, struct attempt *a);
+json_t *args_check (struct lease *l, struct attempt *a);
+json_t *args_worker (struct lease *l, struct attempt *a);
+json_t *args_leave (struct lease *l, struct attempt *a);
+json_t *args_cluster (struct lease *l, struct attempt *a); /* a may be NULL */
+json_t *args_mint (struct lease *l, struct attempt *a);
+json_t *args_machine (struct lease *l, struct attempt *a);
+json_t *args_node (struct lease *l, struct attempt *a);
+json_t *args_drain (struct lease *l, struct attempt *a);
+json_t *args_verify (struct lease *l, struct attempt *a);
+
+void pipeline_remember_mismatch (struct attempt *a, const char *text);
+
+#endif

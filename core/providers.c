@@ -1,0 +1,402 @@
+/* providers.c - one child per configured provider: offers in, machines compared
+ *
+ * Everything here is a read.  What a list shows of ours is fed to the attempt it belongs to; what
+ * it does not show proves nothing.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/broker.h"
+#include "core/json.h"
+#include "core/log.h"
+
+struct provider *
+provider_find (struct broker *b, const char *name)
+{
+  for (size_t i = 0; i < b->providers.n; i++)
+    if (name && strcmp (b->providers.at[i]->name, name) == 0)
+      return b->providers.at[i];
+  return NULL;
+}
+
+static int64_t
+jitter (int64_t ms)
+{
+  return ms - ms / 10 + (int64_t) (random () % (ms / 5 + 1));
+}
+
+static void
+ask (struct provider *p, const char *call, json_t *args, int64_t deadline_ms,
+     void (*on_item) (void *, uint32_t, const json_t *, bool),
+     void (*on_result) (void *, uint32_t, const struct call_result *))
+{
+  p->calls++;
+  child_call (p->child, &(struct child_call){ .call = call,
+                                              .args = args,
+                                              .deadline_ms = deadline_ms,
+                                              .on_item = on_item,
+                                              .on_result = on_result,
+                                              .ctx = p });
+}
+
+/* Its offers count only while it is up, not paused and its credentials hold. */
+static void
+tell_offers (struct provider *p)
+{
+  enum offers_state s = OFFERS_UP;
+
+  if (p->paused)
+    s = OFFERS_PAUSED;
+  else if (!p->up)
+    s = OFFERS_DOWN;
+  else if (p->problem.kind == ERR_AUTH)
+    s = OFFERS_DOWN;
+  offers_state (p->broker->offers, p->name, s, p->problem.text);
+}
+
+static void
+judged (struct provider *p, const char *what, const struct err *e)
+{
+  bool was = p->problem.kind != ERR_NONE, is = e->kind != ERR_NONE;
+
+  p->errors += is;
+  if (is && (!was || p->problem.kind != e->kind))
+    feed_provider (p->broker, p->name, "failing", e->text);
+  if (!is && was)
+    feed_provider (p->broker, p->name, "well", what);
+  p->problem = *e;
+  if (e->kind == ERR_AUTH)
+    memory_bar (p->broker->memory, p->name, NULL, e->text, now_ms ());
+  else if (!is)
+    memory_unbar (p->broker->memory, p->name);
+  tell_offers (p);
+}
+
+/* ---- offers ---- */
+
+static void
+offer_item (void *ctx, uint32_t id, const json_t *item, bool want_ack)
+{
+  struct provider *p = ctx;
+
+  offers_item (p->broker->offers, p->name, item, now_ms ());
+  if (want_ack)
+    child_ack (p->child, id);
+}
+
+static void
+refresh_timer (void *ctx)
+{
+  struct provider *p = ctx;
+
+  p->refresh_timer = 0;
+  provider_refresh (p);
+}
+
+static void
+offer_result (void *ctx, uint32_t id, const struct call_result *r)
+{
+  struct provider *p = ctx;
+
+  (void) id;
+  offers_end (p->broker->offers, p->name, now_ms ());
+  p->listing = false;
+  judged (p, "offers are listed again", &r->err);
+  if (!p->refresh_timer)
+    p->refresh_timer =
+        loop_after (p->broker->loop, jitter (p->conf->offers_every_ms), refresh_timer, p);
+}
+
+void
+provider_refresh (struct provider *p)
+{
+  if (p->listing || !p->up || p->broker->stopping)
+    return;
+  loop_cancel (p->broker->loop, p->refresh_timer);
+  p->refresh_timer = 0;
+  p->listing = true;
+  offers_begin (p->broker->offers, p->name);
+  ask (p, "list_offers",
+       json_pack ("{s:I}", "disk_gib", (json_int_t) p->broker->conf.defaults.disk_gib),
+       p->broker->times.listing, offer_item, offer_result);
+}
+
+/* ---- machines ---- */
+
+/* Takes what the cloud shows to the attempt with that token, in memory or in the store. */
+static bool
+known (struct provider *p, const json_t *machine, int64_t number, const char *token)
+{
+  struct lease *l = engine_lease (p->broker, number), *old = NULL;
+
+  if (!l)
+    l = old = store_lease (p->broker->store, number);
+  for (size_t i = 0; l && i < l->nattempts; i++) {
+    struct attempt *a = l->attempts[i];
+
+    if (!a->token || strcmp (a->token, token) != 0 || strcmp (a->provider, p->name) != 0)
+      continue;
+    if (a->machine.id && strcmp (a->machine.id, json_str (machine, "id", "")) != 0)
+      continue;
+    if (old) { /* over in our books, and yet there: it comes back to be removed */
+      old->broker = p->broker;
+      *vec_push (&p->broker->leases) = old;
+      feed_alarm (p->broker, "reappeared", a->name);
+    }
+    attempt_learn (a, machine);
+    engine_save (l);
+    return true;
+  }
+  lease_free (old);
+  return false;
+}
+
+static void
+sort_out (struct provider *p, const json_t *machine)
+{
+  const json_t *tags = json_object_get (machine, "tags");
+  const char *owner = json_str (tags, "gpubroker-owner", ""),
+             *token = json_str (tags, "gpubroker-token", "");
+  int64_t number = strtoll (json_str (tags, "gpubroker-lease", "0"), NULL, 10);
+  const char *state = json_str (machine, "state", "");
+
+  if (strcmp (owner, p->broker->instance) != 0 || strcmp (state, "gone") == 0 ||
+      strcmp (state, "deleting") == 0)
+    return;
+  if (!known (p, machine, number, token))
+    json_array_append (p->seen, (json_t *) machine);
+}
+
+static void
+list_item (void *ctx, uint32_t id, const json_t *item, bool want_ack)
+{
+  struct provider *p = ctx;
+  const json_t *machine;
+  size_t i;
+
+  json_array_foreach (json_object_get (item, "machines"), i, machine)
+    sort_out (p, machine);
+  if (want_ack)
+    child_ack (p->child, id);
+}
+
+static void
+reconcile_timer (void *ctx)
+{
+  struct provider *p = ctx;
+
+  p->reconcile_timer = 0;
+  provider_reconcile (p);
+}
+
+static void
+list_result (void *ctx, uint32_t id, const struct call_result *r)
+{
+  struct provider *p = ctx;
+  char text[120];
+
+  (void) id;
+  p->reconciling = false;
+  if (r->err.kind == ERR_NONE) {
+    if (json_array_size (p->seen) > json_array_size (p->orphans)) {
+      snprintf (text, sizeof text, "%zu machines carry our mark and are in no lease",
+                json_array_size (p->seen));
+      feed_alarm (p->broker, "orphans", text);
+    }
+    json_decref (p->orphans);
+    p->orphans = json_incref (p->seen);
+  }
+  json_decref (p->seen);
+  p->seen = NULL;
+  p->reconcile_timer =
+      loop_after (p->broker->loop, jitter (p->conf->reconcile_every_ms), reconcile_timer, p);
+}
+
+void
+provider_reconcile (struct provider *p)
+{
+  if (p->reconciling || !p->up || p->broker->stopping)
+    return;
+  loop_cancel (p->broker->loop, p->reconcile_timer);
+  p->reconcile_timer = 0;
+  p->reconciling = true;
+  p->seen = json_array ();
+  ask (p, "list", NULL, p->broker->times.listing, list_item, list_result);
+}
+
+/* ---- life ---- */
+
+static void
+probe_result (void *ctx, uint32_t id, const struct call_result *r)
+{
+  struct provider *p = ctx;
+
+  (void) id;
+  judged (p, "credentials work", &r->err);
+  if (r->err.kind == ERR_NONE) {
+    json_decref (p->identity);
+    p->identity = json_deep_copy (r->value);
+  }
+}
+
+static void
+capable (struct provider *p)
+{
+  static const struct {
+    const char *name;
+    uint32_t bit;
+  } caps[] = {
+    { "idempotent-create", 1u << 0 },
+    { "tags", 1u << 1 },
+    { "user-data", 1u << 2 },
+    { "startup-script", 1u << 3 },
+    { "spot", 1u << 4 },
+    { "open-ports", 1u << 5 },
+    { "kill-switch", 1u << 6 },
+    { "console", 1u << 7 },
+    { "hosts-kubernetes", 1u << 8 },
+    { "reused", 1u << 9 },
+  };
+  const json_t *d = json_object_get (child_ready (p->child), "provider"), *cap;
+  uint32_t bits = 0;
+  size_t i;
+
+  json_decref (p->caps);
+  p->caps = json_incref (json_object_get (d, "caps"));
+  json_array_foreach (p->caps, i, cap) {
+    for (size_t k = 0; k < N_ELEMENTS (caps); k++)
+      if (strcmp (caps[k].name, json_string_value (cap)) == 0)
+        bits |= caps[k].bit;
+  }
+  p->idempotent = bits & 1;
+  p->visibility_lag_ms = json_i64 (d, "visibility_lag_ms", 0);
+  p->idempotency_ms = json_i64 (d, "idempotency_window_s", 0) * 1000;
+  offers_provider (p->broker->offers, p->name, json_str (d, "name", p->conf->plugin), bits);
+}
+
+static void
+on_state (void *ctx, struct child *c, enum child_state state)
+{
+  struct provider *p = ctx;
+  bool was = p->up;
+
+  (void) c;
+  p->up = state == CHILD_UP;
+  feed_provider (p->broker, p->name, child_state_name (state), "");
+  if (p->up && !was) {
+    capable (p);
+    ask (p, "probe", NULL, p->broker->times.call, NULL, probe_result);
+    provider_refresh (p);
+    provider_reconcile (p);
+  }
+  tell_offers (p);
+}
+
+/* Reads what the provider needs to know of the configuration; its secrets stay here until they are
+ * sent. */
+static int
+start (struct provider *p, struct err *e)
+{
+  const struct conf_provider *c = p->conf;
+  VEC (struct child_secret) secrets = VEC_EMPTY;
+  AUTO_JSON json_t *config = NULL;
+  char folder[4096];
+  int rc = 0;
+
+  snprintf (folder, sizeof folder, "%s/provider", p->broker->conf.broker.state_dir);
+  mkdir (folder, 0700);
+  snprintf (folder, sizeof folder, "%s/provider/%s", p->broker->conf.broker.state_dir, c->name);
+  mkdir (folder, 0700);
+  config = json_pack ("{s:s, s:s, s:s, s:s, s:O}", "name", c->name, "plugin", c->plugin, "owner",
+                      p->broker->instance, "state_dir", folder, "options", c->options);
+  if (c->http)
+    json_object_set (config, "http", c->http);
+  for (size_t i = 0; i < c->nsecrets && rc == 0; i++) {
+    struct child_secret *s = vec_push (&secrets);
+    char *bytes = NULL;
+
+    s->name = c->secrets[i].option;
+    rc = conf_read_secret (&c->secrets[i], &bytes, &s->len, e);
+    s->bytes = bytes;
+    if (rc == 0)
+      redact_register (bytes, s->len);
+  }
+  if (rc == 0)
+    p->child = child_new (
+        p->broker->supervisor,
+        &(struct child_spec){ .name = c->name,
+                              .role = "provider",
+                              .argv = (const char *const[]){ "gpubroker-provider", NULL },
+                              .config = config,
+                              .secrets = secrets.at,
+                              .nsecrets = secrets.n },
+        on_state, p);
+  for (size_t i = 0; i < secrets.n; i++)
+    if (secrets.at[i].bytes) {
+      explicit_bzero ((void *) secrets.at[i].bytes, secrets.at[i].len);
+      free ((void *) secrets.at[i].bytes);
+    }
+  vec_free (&secrets);
+  return rc;
+}
+
+int
+providers_start (struct broker *b, struct err *e)
+{
+  for (size_t i = 0; i < b->conf.nproviders; i++) {
+    struct provider *p = calloc (1, sizeof *p);
+
+    if (!p)
+      abort ();
+    p->broker = b;
+    p->conf = &b->conf.providers[i];
+    p->name = p->conf->name;
+    p->paused = p->conf->paused;
+    *vec_push (&b->providers) = p;
+    offers_provider (b->offers, p->name, p->conf->plugin, 0);
+    offers_state (b->offers, p->name, OFFERS_STARTING, "it has not answered yet");
+    if (start (p, e) < 0)
+      return err_add (e, "provider %s", p->name);
+  }
+  return 0;
+}
+
+json_t *
+provider_json (const struct provider *p)
+{
+  AUTO_JSON json_t *d = child_describe (p->child);
+  json_t *j = json_object (), *offers = json_object ();
+  struct offers_info info = { 0 };
+
+  json_put_str (j, "name", p->name);
+  json_put_str (j, "plugin", p->conf->plugin);
+  json_put_str (j, "version",
+                json_str (json_object_get (child_ready (p->child), "provider"), "version", NULL));
+  json_put_str (j, "state", p->paused ? "paused" : child_state_name (child_state (p->child)));
+  if (p->caps)
+    json_object_set (j, "caps", p->caps);
+  if (p->problem.kind != ERR_NONE)
+    json_object_set_new (j, "error",
+                         json_pack ("{s:s, s:s, s:s}", "kind", err_kind_name (p->problem.kind),
+                                    "code", p->problem.code, "text", p->problem.text));
+  else if (json_str (d, "last_error", NULL) && child_state (p->child) != CHILD_UP)
+    json_object_set_new (
+        j, "error",
+        json_pack ("{s:s, s:s}", "kind", "unavailable", "text", json_str (d, "last_error", "")));
+  offers_info (p->broker->offers, p->name, &info);
+  json_put_i64 (offers, "count", info.count);
+  json_object_set_new (offers, "complete", json_boolean (info.complete));
+  if (info.listed_ms)
+    json_put_i64 (offers, "age_ms", now_ms () - info.listed_ms);
+  json_object_set_new (j, "offers", offers);
+  if (p->identity)
+    json_object_set (j, "probe", p->identity);
+  json_put_i64 (j, "restarts", json_i64 (d, "restarts", 0));
+  json_put_i64 (j, "in_flight", (int64_t) child_in_flight (p->child));
+  json_put_i64 (j, "calls", (int64_t) p->calls);
+  json_put_i64 (j, "errors", (int64_t) p->errors);
+  return j;
+}

@@ -1,0 +1,17 @@
+/* start.h - from a configuration to a running broker, and back */
+#ifndef GPUB_START_H
+#define GPUB_START_H
+
+#include "core/broker.h"
+
+/* b->conf is loaded.  Afterwards loop_run(b->loop) serves. */
+int start_broker (struct broker *b, struct err *e);
+void start_undo (struct broker *b);
+/* Reads the file again; on failure the old configuration stays. */
+int start_reload (struct broker *b, struct err *e);
+void start_localities (struct broker *b);
+void start_uids (struct broker *b);
+/* Asks every plugin which options it takes and compares: what --check-config adds to conf_load. */
+int start_check_plugins (struct conf *c, struct err *e);
+
+#endif

@@ -1,0 +1,134 @@
+/* turn.c - the end of a turn: commit, then let out what was queued
+ *
+ * A commit that fails leaves memory and books apart, so nothing goes out and the process ends; the
+ * next one starts from the books.
+ */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/broker.h"
+#include "core/json.h"
+#include "core/log.h"
+
+void
+turn_text (struct broker *b, const struct bus_ticket *t, enum bus_reply what, char *text)
+{
+  struct out *o = vec_push (&b->outbox);
+
+  o->ticket = *t;
+  o->what = what;
+  o->text = text;
+}
+
+void
+turn_reply (struct broker *b, const struct bus_ticket *t, enum bus_reply what, json_t *body)
+{
+  turn_text (b, t, what, json_dumps (body, JSON_COMPACT));
+  json_decref (body);
+}
+
+static int
+retryable (const char *code)
+{
+  static const char *const yes[] = { "busy", "draining", "timeout", "provider-down", "internal" };
+
+  for (size_t i = 0; i < N_ELEMENTS (yes); i++)
+    if (strcmp (yes[i], code) == 0)
+      return 1;
+  return 0;
+}
+
+void
+turn_error (struct broker *b, const struct bus_ticket *t, const char *code, const char *hint,
+            json_t *details, const char *fmt, ...)
+{
+  json_t *body = json_object ();
+  char text[512];
+  va_list ap;
+
+  va_start (ap, fmt);
+  vsnprintf (text, sizeof text, fmt, ap);
+  va_end (ap);
+  json_put_str (body, "code", code);
+  json_put_str (body, "message", text);
+  json_put_str (body, "hint", hint);
+  json_object_set_new (body, "retryable", json_boolean (retryable (code)));
+  if (retryable (code))
+    json_put_i64 (body, "retry_after_ms", 1000);
+  if (details)
+    json_object_set_new (body, "details", details);
+  turn_reply (b, t, BUS_ERROR, body);
+}
+
+static void
+let_out (struct broker *b)
+{
+  for (size_t i = 0; i < b->outbox.n; i++) {
+    struct out *o = &b->outbox.at[i];
+
+    if (o->topic)
+      bus_publish (b->bus, o->topic, (uint64_t) b->epoch, o->seq, o->text, strlen (o->text));
+    else if (o->text)
+      bus_send (b->bus, &o->ticket, o->what, o->text, strlen (o->text));
+    free (o->text);
+    free (o->topic);
+  }
+  b->outbox.n = 0;
+}
+
+static void
+let_go (struct broker *b, struct lease *l)
+{
+  call_give_up (l);
+  loop_cancel (b->loop, l->timer);
+  for (size_t i = 0; i < l->nattempts; i++)
+    loop_cancel (b->loop, l->attempts[i]->timer);
+  lease_free (l);
+}
+
+/* What is over leaves memory only now: whoever held it in this turn still could. */
+static void
+forget_over (struct broker *b)
+{
+  for (size_t i = b->leases.n; i-- > 0;)
+    if (lease_over (b->leases.at[i])) {
+      let_go (b, b->leases.at[i]);
+      vec_drop (&b->leases, i);
+    }
+  for (size_t i = b->ops.n; i-- > 0;)
+    if (b->ops.at[i]->state != OP_RUNNING) {
+      op_free (b->ops.at[i]);
+      vec_drop (&b->ops, i);
+    }
+}
+
+int
+turn_end (void *broker)
+{
+  struct broker *b = broker;
+  struct err e = ERR_INIT;
+  int more;
+
+  more = b->bus ? bus_pump (b->bus) : 0;
+  if (memory_changed (b->memory)) {
+    AUTO_JSON json_t *j = memory_json (b->memory);
+    AUTO_FREE char *text = json_canonical (j);
+
+    store_put_meta (b->store, "memory", text);
+  }
+  if (store_dirty (b->store) && store_commit (b->store, &e) < 0) {
+    log_at (LOG_CRIT, "store.failed", "error=\"%s\" action=exit", e.text);
+    b->exit_code = 1;
+    loop_stop (b->loop);
+    b->outbox.n = 0;
+    return 1;
+  }
+  more |= b->outbox.n > 0; /* a send may swallow the edge that says a request is there */
+  let_out (b);
+  forget_over (b);
+  supervisor_flush (b->supervisor);
+  return more;
+}
