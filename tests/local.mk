@@ -7,3 +7,11 @@ test_base_t_LDADD     = libbase.la
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
 TESTS          += test_layout.t test_cxx.t test_base.t
 EXTRA_DIST     += %D%/unit/tap.h
+
+SYSTEM_TESTS += tests/system/rent_none.py tests/system/rent_join.py
+EXTRA_DIST   += \
+	%D%/system/broker.py \
+	%D%/system/machine_hook.py \
+	%D%/system/rent_none.py \
+	%D%/system/rent_join.py \
+	$(NULL)

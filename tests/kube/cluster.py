@@ -77,6 +77,7 @@ class Real:
             "etcd-servers": etcd.url, "etcd-prefix": "/" + name, "bind-address": address, "secure-port": port,
             "advertise-address": "192.0.2.1" if address.startswith("127.") else address,
             "tls-cert-file": cert, "tls-private-key-file": key, "client-ca-file": authority.cert,
+            "kubelet-preferred-address-types": "InternalIP,Hostname",  # as k0s sets it
             "kubelet-client-certificate": kcert, "kubelet-client-key": kkey,
             "enable-bootstrap-token-auth": "true", "authorization-mode": "RBAC",
             "service-account-issuer": "https://kubernetes.default.svc", "service-account-key-file": sa,

@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""rent_join.py - rent, join a hosted control plane, prove it, release: everything real but the cloud and k0s"""
+import json
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "nodes"), HERE]
+import cluster  # noqa: E402
+import node  # noqa: E402
+from broker import BUILD, SRC, Broker, Cloud, Refused, Tap, until  # noqa: E402
+
+t = Tap()
+WHY = node.missing()
+if WHY:
+    t.skip("rent, join, release", WHY)
+    t.done()
+if "GPUB_NODES" not in os.environ:
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", node.__file__, "run", "--", "/usr/bin/python3", os.path.abspath(__file__)])
+
+HOOK = os.path.join(HERE, "machine_hook.py")
+HOOKS = ("--on-create", f"{HOOK} create", "--on-delete", f"{HOOK} destroy")
+H100 = {"gpu": [{"model": "H100", "min": 1, "max": 1}]}
+
+
+def spoke(info):
+    return {"name": "spoke-a", "type": "k0smotron", "kubeconfig_file": info["management"]["kubeconfig"],
+            "namespace": info["namespace"], "control_plane": info["control_plane"],
+            "k0s_version": info["k0s_version"].replace("-k0s", "+k0s"), "cni": "calico-vxlan",
+            "gpu_stack": "device-plugin", "allow_private": True}
+
+
+def nodes(c):
+    return {n["metadata"]["name"]: n for n in c.hosted["api"].get("/api/v1/nodes")["items"]}
+
+
+def life(b, cloud, c):
+    code, out, err = b.cli("rent", "--gpu", "H100", "--cluster", "spoke-a", "--name", "one")
+    print("# " + (out + err).replace("\n", "\n# "))
+    t.eq(code, 0, "rent ends well")
+    lease = b.lease("one")
+    t.eq(lease["state"], "ready", "the lease is ready")
+    n = nodes(c)
+    t.eq(list(n), [lease["node"]], "one Node, with the machine's name")
+    labels = n[lease["node"]]["metadata"]["labels"]
+    t.eq(labels.get("nvidia.com/gpu.product"), "NVIDIA-H100-80GB", "with its GPU as a label")
+    t.eq(n[lease["node"]]["status"]["allocatable"]["nvidia.com/gpu"], "1", "and one GPU to allocate")
+    code, out, err = b.cli("release", "one")
+    t.eq(code, 0, "release ends well")
+    t.eq(b.lease("one")["state"], "released", "the lease is released")
+    t.eq(nodes(c), {}, "no Node is left")
+    t.eq(cloud.machines(), [], "no machine is left")
+
+
+def main():
+    mode = os.environ.get("GPUB_TEST_KUBE", "auto")
+    with tempfile.TemporaryDirectory() as d, cluster.Clusters(mode, d, "10.77.0.1") as c:
+        print(f"# API servers: {c.info['mode']}")
+        os.environ["GPUB_HOOK_EXTRA"] = json.dumps({"k0s_version": c.info["k0s_version"].replace("-k0s", "+k0s")})
+        with Cloud("shadeform", *HOOKS) as cloud, Broker(cloud.provider(), clusters=[spoke(c.info)]) as b:
+            b.offers_there()
+            t.run(life, b, cloud, c)
+    t.done()
+
+
+main()
