@@ -19,8 +19,8 @@ static const struct supervise_times times = {
   .hello = 2000,
   .ready = 2000,
   .grace = 100,
-  .delay_min = 20,
-  .delay_max = 320,
+  .delay_min = 100,
+  .delay_max = 800,
   .steady = 5000,
   .stop = 1000,
   .quarantine = 300,
@@ -290,7 +290,7 @@ test_crash (void)
   ok (after->err.kind == ERR_NONE && pid > 0, "it was started again");
   kill ((pid_t) pid, SIGKILL);
   until (is_down, c);
-  after = ask_for (c, "echo", "", false, 5);
+  after = ask_for (c, "echo", "", false, 10);
   ok (after->results == 0, "still no callback in child_call");
   turns (1);
   ok (after->results == 1 && after->err.kind == ERR_UNAVAILABLE && after->err.retry_after_ms > 0,
@@ -326,7 +326,7 @@ test_start (void)
 
   ok (until (is_quarantined, c), "a child that never comes up is quarantined");
   d = child_describe (c);
-  ok (json_i64 (d, "restarts", 0) >= 5, "after doubling delays");
+  ok (json_i64 (d, "restarts", 0) >= 4, "after doubling delays");
   child_reconfigure (c, config, NULL, 0);
   ok (until (is_up, c), "a new configuration starts it at once");
   s = ask (c, "echo");
@@ -352,21 +352,19 @@ static void
 test_overdue (void)
 {
   struct child *c = start ("", 8, 0);
-  struct seen *m = ask_for (c, "later", "m", true, 5000), *h = ask_for (c, "hold", "h", false, 50),
-              *e;
-  int two = 2;
+  struct seen *m = ask (c, "echo"), *h, *e;
 
-  seen[0].results = seen[1].results = 0;
-  nseen = 2;
-  (void) m;
-  until (all_ended, &two);
+  settle (); /* it is up: what comes now is sent at once */
+  m = ask_for (c, "later", "m", true, 5000);
+  h = ask_for (c, "hold", "h", false, 300);
+  settle ();
   ok (h->err.kind == ERR_UNAVAILABLE, "a read that does not return ends UNAVAILABLE");
   is_str (h->err.code, "overdue", "as overdue");
   ok (m->err.kind == ERR_NONE, "the mutation beside it ends as it would");
   e = ask (c, "echo");
   settle ();
   ok (e->err.kind == ERR_NONE && e->pid != m->pid, "new work goes to the replacement");
-  e = ask_for (c, "stall", "s", true, 50);
+  e = ask_for (c, "stall", "s", true, 300);
   settle ();
   ok (e->err.kind == ERR_UNKNOWN, "a mutation that does not return ends UNKNOWN");
   stop (c);
@@ -385,8 +383,8 @@ test_held (void)
   old = warm->pid;
   nseen = 0;
   memset (seen, 0, sizeof seen);
-  m = ask_for (c, "hold", "m", true, 400);
-  h = ask_for (c, "hold", "h", false, 30);
+  m = ask_for (c, "hold", "m", true, 2000);
+  h = ask_for (c, "hold", "h", false, 200);
   while (!h->results)
     loop_turn (loop, 20, NULL);
   e = ask (c, "echo");
@@ -485,14 +483,14 @@ test_slow_reader (void)
 
   settle ();
   memset (pad, 'x', 200 * 1024);
-  s = ask_for (c, "stall", "", true, 700);
+  s = ask_for (c, "stall", "", true, 3000);
   turns (3);
   for (int i = 0; i < 30; i++) {
     struct seen *big = &seen[nseen++];
     struct child_call want = {
       .call = "echo",
       .args = json_pack ("{s:s}", "pad", pad),
-      .deadline_ms = 700,
+      .deadline_ms = 3000,
       .on_result = on_result,
       .ctx = big,
     };
@@ -515,6 +513,7 @@ test_flood (void)
   struct child *c = start ("", 8, 0);
   struct seen *s;
   int saved = dup (2), fds[2];
+  int64_t seconds;
   static char text[256 * 1024];
   ssize_t n;
 
@@ -526,7 +525,9 @@ test_flood (void)
   fflush (stderr);
   dup2 (fds[1], 2);
   s = ask (c, "flood");
+  seconds = clock_boot_ms () / 1000;
   settle ();
+  seconds = clock_boot_ms () / 1000 - seconds;
   fflush (stderr);
   dup2 (saved, 2);
   close (fds[1]);
@@ -536,7 +537,7 @@ test_flood (void)
   text[n > 0 ? n : 0] = '\0';
   for (char *p = text; (p = strstr (p, "child=bad")); p++)
     logged++;
-  ok (s->err.kind == ERR_NONE && logged >= 100 && logged <= 400,
+  ok (s->err.kind == ERR_NONE && logged >= 100 && logged <= 100 * (2 + seconds),
       "a flood of log lines is bounded: %" PRId64, logged);
   ok (!strstr (text, "FLOOD") && strstr (text, "line line"), "what it writes is cleaned");
   stop (c);
