@@ -43,4 +43,6 @@ test_cli_t_SOURCES      = tests/unit/cli.c
 test_cli_t_LDADD        = libcliargs.la
 check_PROGRAMS         += test_cli.t
 TESTS                  += test_cli.t tests/system/cli.py tests/system/manpage.py
-EXTRA_DIST             += tests/system/cli.py tests/system/fakebroker.py tests/system/manpage.py
+SYSTEM_TESTS           += tests/system/cli-silence.py
+EXTRA_DIST             += tests/system/cli.py tests/system/cli-silence.py tests/system/fakebroker.py \
+	tests/system/manpage.py
