@@ -47,7 +47,8 @@ EXTRA_DIST    += %D%/gpus.conf
 
 match_tests     = test_conf.t test_filter.t test_gpu.t test_match.t test_memory.t test_offers.t
 check_PROGRAMS += $(match_tests)
-TESTS          += $(match_tests)
+TESTS          += $(match_tests) tests/system/conf_docs.py
+EXTRA_DIST     += tests/system/conf_docs.py
 test_conf_t_SOURCES   = tests/unit/conf.c
 test_conf_t_LDADD     = libmatch.la
 test_filter_t_SOURCES = tests/unit/filter.c
