@@ -136,27 +136,67 @@ transmit (libssh2_socket_t fd, const void *buffer, size_t length, int flags, voi
   return n < 0 ? -errno : n;
 }
 
+/* libssh2 1.10 copies over itself when it meets a name it does not have: give it only names it has.
+ */
+static void
+set_methods (LIBSSH2_SESSION *ssh, int what, const char *const *wanted)
+{
+  const char **have = NULL;
+  int n = libssh2_session_supported_algs (ssh, what, &have);
+  char list[512] = "";
+
+  for (; *wanted; wanted++)
+    for (int i = 0; i < n; i++)
+      if (strcmp (*wanted, have[i]) == 0) {
+        size_t at = strlen (list);
+
+        snprintf (list + at, sizeof list - at, "%s%s", at ? "," : "", *wanted);
+        break;
+      }
+  if (n > 0)
+    libssh2_free (ssh, (void *) have);
+  if (*list)
+    libssh2_session_method_pref (ssh, what, list);
+}
+
 /* The pinned type comes first, else a server that has several keys may show another one.  No group
  * exchange: the server would choose how much this thread computes. */
 static void
 prefer (struct session *s)
 {
-  static const char rsa[] = "rsa-sha2-512,rsa-sha2-256,ssh-rsa";
-  const char *pin = s->spec.hostkey;
-  char types[256];
+  static const char *const kex[] = {
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group14-sha256",
+    NULL,
+  };
+  static const char *const types[] = {
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "rsa-sha2-512",
+    "rsa-sha2-256",
+    "ssh-rsa",
+  };
+  const char *pin = s->spec.hostkey ? s->spec.hostkey : "";
+  size_t pin_len = strcspn (pin, " "), n = 0;
+  const char *order[N_ELEMENTS (types) + 1] = { NULL };
 
-  libssh2_session_method_pref (
-      s->ssh, LIBSSH2_METHOD_KEX,
-      "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,"
-      "ecdh-sha2-nistp384,ecdh-sha2-nistp521,diffie-hellman-group14-sha256");
-  if (!pin)
-    pin = "ssh-ed25519";
-  else if (strncmp (pin, "ssh-rsa ", 8) == 0)
-    pin = rsa;
-  snprintf (types, sizeof types,
-            "%.*s,ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,%s",
-            (int) strcspn (pin, " "), pin, rsa);
-  libssh2_session_method_pref (s->ssh, LIBSSH2_METHOD_HOSTKEY, types);
+  for (int pinned = 1; pinned >= 0; pinned--)
+    for (size_t i = 0; i < N_ELEMENTS (types); i++) {
+      const char *family = strncmp (types[i], "rsa-", 4) == 0 ? "ssh-rsa" : types[i];
+      bool is = strlen (family) == pin_len && strncmp (family, pin, pin_len) == 0;
+
+      if (is == (bool) pinned)
+        order[n++] = types[i];
+    }
+  set_methods (s->ssh, LIBSSH2_METHOD_KEX, kex);
+  set_methods (s->ssh, LIBSSH2_METHOD_HOSTKEY, order);
 }
 
 static int
