@@ -109,8 +109,11 @@ libcore_la_SOURCES  = \
 	%D%/supervise_blame.c \
 	%D%/supervise_call.c \
 	%D%/supervise_child.c \
+	%D%/supervise_describe.c \
 	%D%/supervise_frame.c \
+	%D%/supervise_io.c \
 	%D%/supervise_proc.c \
+	%D%/supervise_send.c \
 	$(NULL)
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 libcore_la_LIBADD   = libbase.la $(CRYPTO_LIBS)

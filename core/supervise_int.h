@@ -1,10 +1,13 @@
 /* supervise_int.h - what the files of the supervisor share
  *
  * supervise.c        the supervisor: flush, reaping, results that are due, stop
- * supervise_child.c  a role: restart, back-off, configuration, its description
- * supervise_proc.c   a process: spawn, bytes in and out, its end
+ * supervise_child.c  a role: restart, back-off, configuration
+ * supervise_describe.c  the same for people
+ * supervise_proc.c   a process: spawn and its end
+ * supervise_io.c     bytes in and out
  * supervise_frame.c  what a frame from a process does
- * supervise_call.c   a call: queue, send, deadline, end
+ * supervise_call.c   a call: queue, deadline, end
+ * supervise_send.c   to which process it goes
  * supervise_blame.c  the calls of a dead process
  *
  * A process serves either its child's queue ("main"), or only the calls it was started for ("cell":
@@ -148,7 +151,6 @@ void child_release (struct child *c); /* memory */
 struct proc *proc_start (struct child *c, bool cell, struct err *e);
 void proc_configured (struct proc *p); /* CONFIG is queued; READY is awaited */
 void proc_up (struct proc *p, size_t parallel);
-void proc_flush (struct proc *p);
 void
 proc_break (struct proc *p,
             const struct err *e); /* it broke the protocol or a bound: it dies, and its calls end */
@@ -160,10 +162,18 @@ void proc_reaped (struct proc *p, int status);
 void proc_free (struct proc *p);
 struct call *proc_call (const struct proc *p, uint32_t id);
 
+void proc_hung_up (struct proc *p); /* it closed its end */
+
+/* supervise_io.c */
+void proc_event (void *ctx, uint32_t events);
+bool proc_read (struct proc *p, int reads); /* false when the connection has ended */
+void proc_flush (struct proc *p);
+
 /* supervise_frame.c: -1 with e: the frame broke the protocol */
 int frame_take (struct proc *p, const struct wire_frame *f, struct err *e);
 
 /* supervise_call.c */
+void call_due (void *ctx); /* its timer: the deadline while queued, deadline + grace once sent */
 void call_end (struct call *k, const struct err *e);
 void call_free (struct call *k);
 void call_give (struct call *k, struct proc *p); /* from the queue or another process's list */
@@ -173,6 +183,10 @@ void calls_dispatch (struct child *c);
 enum err_kind call_lost_kind (const struct call *k); /* what one that did not come back ends as */
 void call_strike (const struct call *k);
 void calls_refuse_late (struct child *c); /* queued ones that cannot make it before the restart */
+
+/* supervise_send.c */
+void calls_dispatch (struct child *c); /* from the queue to processes with room */
+void calls_send (struct proc *p);      /* what it was given before it was up */
 
 /* supervise_blame.c */
 void calls_of_dead (struct proc *p, bool crashed);

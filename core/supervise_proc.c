@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 
 #include "core/clock.h"
-#include "core/fault.h"
-#include "core/json.h"
 #include "core/log.h"
 #include "core/supervise_int.h"
 
@@ -126,8 +124,8 @@ lost_due (void *ctx)
   supervise_deliver (p->child->sup);
 }
 
-static void
-connection_ended (struct proc *p)
+void
+proc_hung_up (struct proc *p)
 {
   struct loop *loop = p->child->sup->loop;
 
@@ -138,51 +136,6 @@ connection_ended (struct proc *p)
     kill_group (p);
   loop_cancel (loop, p->timer);
   p->timer = loop_after (loop, EOF_GRACE_MS, lost_due, p);
-}
-
-static void
-take_frames (struct proc *p)
-{
-  struct err e = ERR_INIT;
-  struct wire_frame f;
-  int rc = 0;
-
-  while (p->stage != PROC_LOST && !p->child->freed && (rc = wire_next (&p->in, &f, &e)) == 1)
-    if (frame_take (p, &f, &e) < 0) {
-      rc = -1;
-      break;
-    }
-  if (rc < 0)
-    proc_break (p, &e);
-  if (p->in.start == p->in.end && p->in.cap > 2 * WIRE_MAX_BODY)
-    wire_buf_free (&p->in);
-}
-
-/* False when the connection has ended. */
-static bool
-read_some (struct proc *p, int reads)
-{
-  struct err e = ERR_INIT;
-  int rc = 1;
-
-  for (int i = 0; i < reads && rc == 1 && p->stage != PROC_LOST; i++) {
-    rc = wire_read (p->fd, &p->in, &e);
-    if (rc == 1)
-      take_frames (p);
-  }
-  return rc >= 0;
-}
-
-static void
-proc_event (void *ctx, uint32_t events)
-{
-  struct proc *p = ctx;
-
-  /* EPOLLOUT only ends the wait: writing is for supervisor_flush alone. */
-  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_some (p, READS_PER_EVENT) &&
-      p->stage != PROC_LOST)
-    connection_ended (p);
-  supervise_deliver (p->child->sup);
 }
 
 static void
@@ -253,58 +206,6 @@ proc_up (struct proc *p, size_t parallel)
   p->up_at = clock_boot_ms ();
   loop_cancel (p->child->sup->loop, p->timer);
   p->timer = 0;
-}
-
-/* While faults are counted each frame is a write of its own. */
-static int
-write_frame (struct proc *p, struct err *e)
-{
-  const unsigned char *h = (const unsigned char *) p->out.at + p->out.start;
-  size_t end = p->out.end, held = end - p->out.start;
-  int rc;
-
-  if (held == 0)
-    return 0;
-  if (p->frame_left == 0) {
-    p->frame_left = WIRE_HEADER + ((size_t) h[0] | (size_t) h[1] << 8 | (size_t) h[2] << 16);
-    fault_die ("frame", false);
-    if (fault_hit ("child-frame", false))
-      kill (p->pid, SIGKILL);
-  }
-  p->out.end = p->out.start + p->frame_left;
-  rc = wire_write (p->fd, &p->out, e);
-  p->frame_left = p->out.end - p->out.start;
-  p->out.end = end;
-  if (p->frame_left == 0) {
-    fault_die ("frame", true);
-    if (fault_hit ("child-frame", true))
-      kill (p->pid, SIGKILL);
-  }
-  return rc;
-}
-
-void
-proc_flush (struct proc *p)
-{
-  bool counted = fault_active ("frame") || fault_active ("child-frame");
-  struct loop *loop = p->child->sup->loop;
-  struct err e = ERR_INIT;
-  uint32_t want;
-  int rc = 1;
-
-  if (p->stage == PROC_LOST || p->shut)
-    return;
-  while (rc == 1 && p->out.start != p->out.end)
-    rc = counted ? write_frame (p, &e) : wire_write (p->fd, &p->out, &e);
-  if (rc < 0)
-    wire_buf_free (&p->out); /* the reading side learns why, in a turn of its own */
-  want = p->out.start == p->out.end ? EPOLLIN : EPOLLIN | EPOLLOUT;
-  if (want != p->events)
-    loop_change (loop, p->fd, p->events = want);
-  if (p->closing && want == EPOLLIN) {
-    shutdown (p->fd, SHUT_WR);
-    p->shut = true;
-  }
 }
 
 void
@@ -388,7 +289,7 @@ proc_reaped (struct proc *p, int status)
   /* What it said last is still in the socket; a process it left behind may hold that open, so it is
    * bounded. */
   if (p->stage != PROC_LOST)
-    read_some (p, 64);
+    proc_read (p, 64);
   if (p->stage != PROC_LOST || p->err.kind == ERR_NONE)
     tell_death (p, status);
   lost (p);

@@ -120,3 +120,14 @@ claim_drop (struct visit *v, const char *id)
     store (v, "index", index);
   return GPUB_OK;
 }
+
+int32_t
+claims_read (struct visit *v, json_t **claims)
+{
+  int32_t rc;
+
+  pthread_mutex_lock (&v->plant->lock);
+  rc = claims_all (v, claims);
+  pthread_mutex_unlock (&v->plant->lock);
+  return rc;
+}

@@ -46,6 +46,12 @@ conf_scope (const json_t *conf)
   return json_str (conf, "zone", SCOPE_DEFAULT);
 }
 
+uint64_t
+conf_known (const json_t *conf, const char *member, uint64_t bit)
+{
+  return json_object_get (conf, member) ? bit : 0;
+}
+
 const struct machine *
 hosts_find (const struct plant *p, const char *id)
 {

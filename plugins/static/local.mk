@@ -4,6 +4,7 @@ static_la_SOURCES = \
 	%D%/calls.c \
 	%D%/claims.c \
 	%D%/hosts.c \
+	%D%/offers.c \
 	%D%/static.c %D%/static.h \
 	$(NULL)
 static_la_LDFLAGS = $(PROVIDER_LINK)

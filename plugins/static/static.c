@@ -53,11 +53,8 @@ static_probe (void *self, struct gpub_call *call, struct gpub_identity *identity
 {
   struct visit v = { self, call, err };
   AUTO_JSON json_t *claims = NULL;
-  int32_t rc;
+  int32_t rc = claims_read (&v, &claims);
 
-  pthread_mutex_lock (&v.plant->lock);
-  rc = claims_all (&v, &claims);
-  pthread_mutex_unlock (&v.plant->lock);
   snprintf (identity->account, sizeof identity->account, "static");
   snprintf (identity->text, sizeof identity->text, "%zu machines, %zu claimed", v.plant->machines.n,
             json_object_size (claims));

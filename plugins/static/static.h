@@ -37,17 +37,24 @@ struct visit {
 int32_t hosts_read (struct plant *p, const char *text, struct gpub_error *err);
 const struct machine *hosts_find (const struct plant *p, const char *id);
 const char *conf_scope (const json_t *conf);
+uint64_t conf_known (const json_t *conf, const char *member,
+                     uint64_t bit); /* bit when the member is there */
 
 /* claims.c.  A claim: {"id","token","name","tags":{},"offer_ref","created_ms","conf":{...}}; conf
  * is the machine as it was when it was claimed, for it may leave the configuration.  The lock must
  * be held. */
-int32_t claims_all (struct visit *v, json_t **claims); /* object: id -> claim */
+int32_t claims_all (struct visit *v, json_t **claims);  /* object: id -> claim */
+int32_t claims_read (struct visit *v, json_t **claims); /* takes the lock itself */
 int32_t claim_put (struct visit *v, const json_t *claim);
 int32_t claim_drop (struct visit *v, const char *id);
 
-/* calls.c */
+/* offers.c.  scopes_done: claims that could be read prove what is absent, else (rc) nothing is
+ * known of any zone; only: NULL or the one zone that was asked for. */
+int32_t scopes_done (struct visit *v, json_t *claims, const char *only, int32_t rc);
+
 int32_t static_list_offers (void *self, struct gpub_call *call,
                             const struct gpub_offer_query *query, struct gpub_error *err);
+/* calls.c */
 int32_t static_create (void *self, struct gpub_call *call, const struct gpub_create *want,
                        struct gpub_error *err);
 int32_t static_get (void *self, struct gpub_call *call, const struct gpub_ref *ref,

@@ -79,8 +79,6 @@ ask (struct child *c, const char *call, json_t *args)
 static void
 stop (struct child *c, const char *name)
 {
-  AUTO_JSON json_t *d = NULL;
-
   child_stop (c);
   ok (until_state (c, CHILD_STOPPED), "%s stops when told", name);
   child_free (c);
