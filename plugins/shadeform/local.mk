@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES   += libshadeform.la
 libshadeform_la_SOURCES = \
 	%D%/api.c \
+	%D%/create.c \
 	%D%/instance.c \
 	%D%/keys.c \
 	%D%/machines.c \

@@ -78,10 +78,13 @@ bool instance_is_ours (const json_t *instance);
 int32_t instance_emit (const struct ctx *c, const json_t *instance);
 bool instance_deleted (const json_t *instance);
 
-/* machines.c */
-int32_t instances_read (const struct ctx *c, json_t **body); /* the whole account */
+/* create.c */
+json_t *auto_delete_json (int64_t not_after_ms);
 int32_t shadeform_create (void *self, struct gpub_call *, const struct gpub_create *,
                           struct gpub_error *);
+
+/* machines.c */
+int32_t instances_read (const struct ctx *c, json_t **body); /* the whole account */
 int32_t shadeform_get (void *self, struct gpub_call *, const struct gpub_ref *,
                        struct gpub_error *);
 int32_t shadeform_find (void *self, struct gpub_call *, const struct gpub_find *,

@@ -371,6 +371,22 @@ def test_no_absence():
         same(c.get(m).kind, "unavailable", "an answer about something else")
 
 
+def test_no_tags():
+    """a list that lost its tags proves no absence of what has the name"""
+    with Cloud(lawful=False) as c:
+        c.fake.post("machines", {"name": "other", "tags": []})
+        c.fake.fault("create", "lost-reply")
+        same(c.create().kind, "unknown")
+        for fields in ({"tags": None}, {"tags": None, "name": None}):
+            c.fake.fault("list", "set", fields=fields)
+            r = c.find()
+            same((r.kind, r.machines, [s["how"] for s in r.scopes]), ("ok", [], ["partial"]), fields)
+        c.fake.fault("list", "set", fields={"tags": None})
+        r = c.call("find", {"token": "tok-2", "name": "lease-2", "scope": None})
+        same([s["how"] for s in r.scopes], ["complete"], "another name is no doubt")
+        same(len(c.find().machines), 1)
+
+
 def test_gone():
     """a machine is gone when the cloud says so twice: 404 and a whole list without it"""
     with Cloud() as c:
