@@ -9,7 +9,7 @@ exampledir        = $(docdir)/examples
 dist_example_DATA = %D%/examples/gpubroker.conf
 dist_example_SCRIPTS = %D%/examples/events.py %D%/examples/rent.py
 
-EXTRA_DIST  += %D%/schema/examples %D%/children.md %D%/protocol.md
+EXTRA_DIST  += %D%/schema/examples %D%/children.md %D%/cluster-codes.md %D%/protocol.md
 
 TESTS       += tests/system/schema.py
 EXTRA_DIST  += tests/system/schema.py tests/system/schemas.py

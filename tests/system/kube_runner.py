@@ -4,6 +4,8 @@
 GPUB_TEST_KUBE=real|double chooses.  Runs in a network namespace of its own, with an address that is not loopback:
 a real API server does not go to a kubelet on loopback, and 198.51.100.0/24 counts as public.
 """
+import base64
+import gzip
 import json
 import os
 import pathlib
@@ -12,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,32 +21,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "kube")]
 import certs  # noqa: E402
 import cluster  # noqa: E402
 import fakenode  # noqa: E402
-import k0smotron  # noqa: E402
 import kubeapi  # noqa: E402
 import runner_client  # noqa: E402
+from sandbox import done, ok, skip  # noqa: E402
 
 PUBLIC = "198.51.100.10"
 MODE = os.environ.get("GPUB_TEST_KUBE", "auto")
-count = bad = 0
-
-
-def ok(passed, name, *detail):
-    global count, bad
-    count += 1
-    bad += not passed
-    print(f"{'' if passed else 'not '}ok {count} - {name}", flush=True)
-    if not passed:
-        for d in detail:
-            print("# " + str(d)[:600])
-    return passed
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # SKIP {why}", flush=True)
-
-
 def enter_namespace():
     """Starts again inside a new network namespace; "127.0.0.1" when there can be none."""
     if os.environ.get("GPUB_KUBE_NS"):
@@ -225,7 +206,7 @@ def mint_faults(b):
 
 
 def one_shot(b, token, ident):
-    joined = kubeapi.Api(__import__("gzip").decompress(__import__("base64").b64decode(token)).decode())
+    joined = kubeapi.Api(gzip.decompress(base64.b64decode(token)).decode())
     ok(joined.get("/api/v1/nodes")["kind"] == "NodeList", "the token lets a node in")
     ok(b.ask("invalidate", machine="m-1").get("kind") == "ok", "invalidate")
     ok(not b.hosted.find("/api/v1/namespaces/kube-system/secrets/bootstrap-token-" + ident),
@@ -269,7 +250,7 @@ def manifests(b):
 
 
 def verify(b, node):
-    def check(timeout_ms=1500, **kw):
+    def check(timeout_ms=800, **kw):
         args = {"node": node.name_, "gpu": {"count": 2, "stable_ms": 500}, "timeout_ms": timeout_ms, **kw}
         v = b.value("verify", **args)
         return v, {r["row"]: r for r in v.get("rows", [])}
@@ -506,8 +487,7 @@ def main():
         skip("a real kube-apiserver", "not built: tests/kube/build.sh builds it where there is a Go toolchain")
     whole(MODE, address)
     old_api(MODE, address)
-    print(f"1..{count}")
-    sys.exit(bad != 0)
+    done()
 
 
 if __name__ == "__main__":
