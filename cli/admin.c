@@ -136,6 +136,8 @@ run_clusters (struct cli *c)
   if (cli_operand (c, 0))
     return not_in_version (c, "clusters render");
   rc = look (c, "clusters", &reply);
+  if (rc == EXIT_DONE && !json_array_size (json_object_get (reply, "clusters")))
+    fprintf (stderr, "no clusters are configured\n");
   if (rc == EXIT_DONE && c->mode == OUT_TEXT)
     json_array_foreach (json_object_get (reply, "clusters"), i, k)
       cluster (k);

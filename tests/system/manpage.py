@@ -1,4 +1,4 @@
-"""gpubroker-cli(1) and gpubroker.conf(5) name exactly what the programs know."""
+"""gpubroker-cli(1), gpubrokerd(8) and gpubroker.conf(5) name exactly what the programs know."""
 import json
 import os
 import re
@@ -38,6 +38,10 @@ same({o for c in tables for o in c["options"]}, told, "options")
 codes = set(re.findall(r"EXIT_[A-Z_]+,", (SRC / "cli/cli.h").read_text()))
 same({str(i) for i in range(len(codes))}, set(re.findall(r"B<(\d+)>", "\n".join(items("gpubroker-cli.pod", "EXIT STATUS")))),
      "exit codes")
+
+known = set(re.findall(r'\{ "([a-z-]+)",\s*(?:required|no)_argument', (SRC / "core/main.c").read_text()))
+told = {w for line in items("gpubrokerd.pod", "OPTIONS") for w in re.findall(r"B<--([a-z-]+)>", line)}
+same(known, told, "options of the daemon")
 
 # a field table's rows are { "name", FIELD_… } or, for what goes to the provider host, { "name", JSON_… }
 code = "\n".join(p.read_text() for p in sorted((SRC / "core").glob("conf*.c")))
