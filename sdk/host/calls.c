@@ -373,25 +373,34 @@ pool_ack (struct host *h, uint32_t id)
   pthread_mutex_unlock (&h->pool.lock);
 }
 
+/* Looked at anew after each end, so that one long deadline does not outlive its call. */
+static struct timespec
+patience (const struct pool *p)
+{
+  int64_t now = clock_boot_ms (), latest = now;
+
+  for (const struct gpub_call *c = p->running; c; c = c->next)
+    latest = c->deadline_ms > latest ? c->deadline_ms : latest;
+  return after_ms (latest - now + GRACE_MS);
+}
+
 int
 pool_drain (struct host *h)
 {
   struct pool *p = &h->pool;
-  int64_t latest = clock_boot_ms ();
-  struct timespec until;
   int rc = 0;
 
   pthread_mutex_lock (&p->lock);
   p->draining = true;
   for (struct gpub_call *c = p->queue; c; c = c->next)
     stop (c, STOP_DRAIN);
-  for (struct gpub_call *c = p->running; c; c = c->next) {
+  for (struct gpub_call *c = p->running; c; c = c->next)
     stop (c, STOP_DRAIN);
-    latest = c->deadline_ms > latest ? c->deadline_ms : latest;
-  }
-  until = after_ms (latest - clock_boot_ms () + GRACE_MS);
-  while (p->active > 0 && rc != ETIMEDOUT)
+  while (p->active > 0 && rc != ETIMEDOUT) {
+    struct timespec until = patience (p);
+
     rc = pthread_cond_timedwait (&p->idle, &p->lock, &until);
+  }
   rc = p->active > 0 ? -1 : 0;
   pthread_mutex_unlock (&p->lock);
   return rc;

@@ -12,6 +12,7 @@
 #include <curl/curl.h>
 
 #include "core/child.h"
+#include "core/clock.h"
 #include "sdk/host/host.h"
 
 static int
@@ -52,6 +53,7 @@ run (void)
   }
   if (curl_global_init (CURL_GLOBAL_DEFAULT) != CURLE_OK)
     _exit (2);
+  clock_wall_ms (); /* it asks the environment once: before there are threads */
   pthread_mutex_init (&h.secrets_lock, NULL);
   pthread_mutex_init (&h.limiter_lock, NULL);
   pthread_mutex_init (&h.state_lock, NULL);

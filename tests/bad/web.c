@@ -63,7 +63,7 @@ ask (struct gpub_call *call, const char *method, const char *path, uint32_t flag
                                   .nheaders = 2,
                                   .flags = flags };
   uint64_t streamed = 0, len;
-  const void *key;
+  const void *key = "";
   int32_t rc;
 
   if (host->secret (call, "api_key", &key, &len) == GPUB_OK)
