@@ -22,10 +22,12 @@ man_MANS    += %D%/gpubroker-cli.1 %D%/gpubroker.conf.5 %D%/gpubrokerd.8
 endif
 CLEANFILES  += $(man_MANS)
 
-SUFFIXES     = .pod .1 .5 .7 .8
+SUFFIXES     = .pod .1 .3 .5 .7 .8
 POD_TO_MAN   = $(MKDIR_P) $(@D) && $(POD2MAN) --utf8 --center=gpubroker --release='$(PACKAGE_STRING)'
 .pod.1:
 	$(AM_V_GEN)$(POD_TO_MAN) --section=1 $< $@
+.pod.3:
+	$(AM_V_GEN)$(POD_TO_MAN) --section=3 $< $@
 .pod.5:
 	$(AM_V_GEN)$(POD_TO_MAN) --section=5 $< $@
 .pod.7:
