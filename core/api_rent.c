@@ -174,26 +174,13 @@ resumed (struct ask *q)
 
 /* ---- what fits, and what it may cost ---- */
 
-static bool
-still_starting (const struct broker *b)
-{
-  struct offers_info info;
-
-  for (size_t i = 0; i < b->providers.n; i++)
-    if (!b->providers.at[i]->paused && b->providers.at[i]->problem.kind == ERR_NONE &&
-        offers_info (b->offers, b->providers.at[i]->name, &info) && info.listed_ms == 0 &&
-        child_state (b->providers.at[i]->child) <= CHILD_UP)
-      return true;
-  return false;
-}
-
 static void
 refuse_no_offer (struct ask *q, const struct filter *f, const struct match_context *c,
                  const struct match *m)
 {
   char text[400];
 
-  if (still_starting (q->b)) {
+  if (providers_starting (q->b)) {
     turn_error (q->b, &q->ticket, "busy", "the first listing of offers is still coming", NULL,
                 "providers are starting");
     return;

@@ -32,8 +32,9 @@ struct times {
   int64_t listing;
   int64_t join; /* of the node script */
   int64_t verify;
-  int64_t stable; /* between the two reads of allocatable GPUs */
-  int64_t warn;   /* before expiry */
+  int64_t stable;  /* between the two reads of allocatable GPUs */
+  int64_t warn;    /* before expiry */
+  int64_t restart; /* the first delay before a dead child is started again */
 };
 
 struct provider {
@@ -191,6 +192,8 @@ void pipeline_lint (struct lease *l, call_done *done); /* before any money is sp
 /* providers.c */
 int providers_start (struct broker *b, struct err *e);
 struct provider *provider_find (struct broker *b, const char *name);
+/* Has a provider that may still list offers not done so since the start? */
+bool providers_starting (const struct broker *b);
 void provider_refresh (struct provider *p);
 void provider_reconcile (struct provider *p);
 json_t *provider_json (const struct provider *p);

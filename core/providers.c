@@ -22,6 +22,21 @@ provider_find (struct broker *b, const char *name)
   return NULL;
 }
 
+bool
+providers_starting (const struct broker *b)
+{
+  struct offers_info info;
+
+  for (size_t i = 0; i < b->providers.n; i++) {
+    const struct provider *p = b->providers.at[i];
+
+    if (!p->paused && p->problem.kind == ERR_NONE && offers_info (b->offers, p->name, &info) &&
+        info.listed_ms == 0 && child_state (p->child) <= CHILD_DOWN)
+      return true;
+  }
+  return false;
+}
+
 static int64_t
 jitter (int64_t ms)
 {

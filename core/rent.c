@@ -138,6 +138,9 @@ choose (struct lease *l)
   if (match_run (b->offers, &f, &c, &m, &e) < 0) {
     engine_cause (l, "bad-request", "%s", e.text);
     engine_event (l, LEV_EXHAUSTED);
+  } else if (m.n == 0 && providers_starting (b)) {
+    feed_step (l, "offers", "the first listing of offers is still coming");
+    engine_later (l, b->times.poll);
   } else if (m.n == 0 || l->nattempts >= MAX_ATTEMPTS) {
     exhausted (l, &m);
   } else {

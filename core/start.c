@@ -37,6 +37,7 @@ static const struct times usual = {
   .verify = 10 * 60000,
   .stable = 10000,
   .warn = 15 * 60000,
+  .restart = 1000,
 };
 
 static void
@@ -48,7 +49,7 @@ override_times (struct times *t)
   } all[] = {
 #define T(m) { #m, offsetof (struct times, m) }
     T (poll), T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot), T (create),
-    T (call), T (listing), T (join),      T (verify),    T (stable),    T (warn),
+    T (call), T (listing), T (join),      T (verify),    T (stable),    T (warn), T (restart),
 #undef T
   };
   const char *text = getenv ("GPUB_TEST_TIMES");
@@ -342,6 +343,8 @@ wake_all (struct broker *b)
 int
 start_broker (struct broker *b, struct err *e)
 {
+  struct supervise_times start_times = supervise_times_default;
+
   b->times = usual;
   override_times (&b->times);
   srandom ((unsigned) clock_boot_ms ());
@@ -352,7 +355,8 @@ start_broker (struct broker *b, struct err *e)
                                                    (uint32_t) b->conf.defaults.expire_ms,
                                                    b->conf.defaults.disk_gib });
   start_localities (b);
-  b->supervisor = supervisor_new (b->loop, NULL, e);
+  start_times.delay_min = b->times.restart;
+  b->supervisor = supervisor_new (b->loop, &start_times, e);
   if (!b->supervisor || loop_signal (b->loop, SIGTERM, stop, b, e) < 0 ||
       loop_signal (b->loop, SIGINT, stop, b, e) < 0 ||
       loop_signal (b->loop, SIGHUP, reload, b, e) < 0 || open_bus (b, e) < 0 ||

@@ -21,7 +21,7 @@ import zmq
 
 SRC = os.environ.get("GPUB_SRCDIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("GPUB_BUILDDIR") or SRC
-TIMES = "poll=50,gone=60,retry_min=30,retry_max=400,ssh_retry=100,stable=200,create=5000,call=5000,listing=5000"
+TIMES = "poll=50,gone=60,retry_min=30,retry_max=400,ssh_retry=100,stable=200,create=5000,call=5000,listing=5000,restart=50"
 KEY = "canary-api-key-8d1f"
 
 
@@ -132,6 +132,7 @@ class Broker:
 
     def start(self, wait=True, **env):
         self.out = open(self.log, "ab")
+        self.mark = self.out.tell()
         self.proc = subprocess.Popen([f"{BUILD}/gpubrokerd", "--config", self.config], stdout=self.out,
                                      stderr=self.out, env=self.environment(**env))
         if wait:
@@ -148,6 +149,12 @@ class Broker:
     def tail(self, n=2000):
         with open(self.log, "rb") as f:
             return f.read().decode(errors="replace")[-n:]
+
+    def logged(self, text):
+        """Is that in the log of the process that was started last?"""
+        with open(self.log, "rb") as f:
+            f.seek(self.mark)
+            return text.encode() in f.read()
 
     def __enter__(self):
         return self.start()
@@ -263,6 +270,14 @@ class Broker:
         r = subprocess.run([f"{BUILD}/gpubroker-cli", *argv], capture_output=True, text=True, timeout=timeout,
                            input=stdin, env={**self.environment(), **(env or {})})
         return r.returncode, r.stdout, r.stderr
+
+
+def spoke(info, **more):
+    """A cluster of the configuration for what tests/kube/cluster.py started."""
+    return {"name": "spoke-a", "type": "k0smotron", "kubeconfig_file": info["management"]["kubeconfig"],
+            "namespace": info["namespace"], "control_plane": info["control_plane"],
+            "k0s_version": info["k0s_version"].replace("-k0s", "+k0s"), "cni": "calico-vxlan",
+            "gpu_stack": "device-plugin", "allow_private": True, **more}
 
 
 class Refused(Exception):

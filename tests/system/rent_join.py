@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "nodes"), HERE]
 import cluster  # noqa: E402
 import node  # noqa: E402
-from broker import BUILD, SRC, Broker, Cloud, Refused, Tap, until  # noqa: E402
+from broker import Broker, Cloud, Tap, spoke  # noqa: E402
 
 t = Tap()
 WHY = node.missing()
@@ -22,13 +22,6 @@ if "GPUB_NODES" not in os.environ:
 HOOK = os.path.join(HERE, "machine_hook.py")
 HOOKS = ("--on-create", f"{HOOK} create", "--on-delete", f"{HOOK} destroy")
 H100 = {"gpu": [{"model": "H100", "min": 1, "max": 1}]}
-
-
-def spoke(info):
-    return {"name": "spoke-a", "type": "k0smotron", "kubeconfig_file": info["management"]["kubeconfig"],
-            "namespace": info["namespace"], "control_plane": info["control_plane"],
-            "k0s_version": info["k0s_version"].replace("-k0s", "+k0s"), "cni": "calico-vxlan",
-            "gpu_stack": "device-plugin", "allow_private": True}
 
 
 def nodes(c):
