@@ -211,10 +211,7 @@ void
 attempt_remember (struct attempt *a, const struct err *why)
 {
   struct broker *b = a->lease->broker;
-  struct memory_what what = { json_str (a->offer, "cloud", a->provider),
-                              json_str (a->offer, "region", NULL),
-                              json_str (a->offer, "instance_type", NULL),
-                              json_str (a->offer, "market", NULL) };
+  struct memory_what what = offers_what (b->offers, a->provider, a->offer);
   enum memory_why kind;
 
   switch (memory_classify (why->kind, why->code, &kind)) {

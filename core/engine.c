@@ -93,6 +93,19 @@ keep (struct lease *l)
           (long long) l->keep_until_ms);
 }
 
+/* What was delivered as bought wins ties for a while, and no longer counts as failing. */
+static void
+remember_success (struct lease *l)
+{
+  const struct attempt *a = lease_attempt (l);
+  struct memory_what what;
+
+  if (!a || !a->offer)
+    return;
+  what = offers_what (l->broker->offers, a->provider, a->offer);
+  memory_success (l->broker->memory, &what, now_ms ());
+}
+
 static void
 act (struct lease *l, unsigned actions)
 {
@@ -112,6 +125,7 @@ act (struct lease *l, unsigned actions)
     set_str (&l->cause_text, NULL);
     json_decref (l->failure);
     l->failure = NULL;
+    remember_success (l);
   }
   if (actions & LACT_RENT_FAILED)
     l->failed = true;

@@ -285,10 +285,8 @@ args_verify (struct lease *l, struct attempt *a)
 void
 pipeline_remember_mismatch (struct attempt *a, const char *text)
 {
-  struct memory_what what = { json_str (a->offer, "cloud", a->provider),
-                              json_str (a->offer, "region", NULL),
-                              json_str (a->offer, "instance_type", NULL),
-                              json_str (a->offer, "market", NULL) };
+  struct broker *b = a->lease->broker;
+  struct memory_what what = offers_what (b->offers, a->provider, a->offer);
 
-  memory_fail (a->lease->broker->memory, &what, MEMORY_MISMATCH, text, now_ms ());
+  memory_fail (b->memory, &what, MEMORY_MISMATCH, text, now_ms ());
 }

@@ -454,10 +454,7 @@ too_late (struct lease *l)
 
   if (now_ms () < l->state_ms + l->broker->times.boot)
     return false;
-  what = (struct memory_what){ json_str (a->offer, "cloud", a->provider),
-                               json_str (a->offer, "region", NULL),
-                               json_str (a->offer, "instance_type", NULL),
-                               json_str (a->offer, "market", NULL) };
+  what = offers_what (l->broker->offers, a->provider, a->offer);
   memory_fail (l->broker->memory, &what, MEMORY_LATE_BOOT, "it did not answer SSH in time",
                now_ms ());
   failed_boot (l, "late-boot", l->step_text ? l->step_text : "it did not answer SSH in time",

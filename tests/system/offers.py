@@ -69,7 +69,23 @@ def paused(b, cloud):
     t.ok(offers(b, {"gpu": []})["matched"] > 0, "and comes back")
 
 
+def remembered(b, cloud):
+    wish = {"gpu": [{"model": "H100", "min": 1, "max": 0}]}
+    best = offers(b, wish)["offers"][0]
+    cloud.faults({"on": "create", "kind": "out-of-stock", "times": 1})
+    lease = b.accepted("rent", {"key": "m1", "filter": wish})["lease"]
+    until(lambda: cloud.machines(), what="the next offer is taken")
+    why = [r for r in offers(b, wish, explain=True)["rejected"] if r["offer"]["id"] == best["id"]]
+    t.ok(why and why[0]["code"] == "capacity-memory", f"who was out of stock is passed over: {why[0]['text'] if why else why}")
+    b.accepted("release", {"key": "m2", "lease": lease})
+    until(lambda: not cloud.machines(), what="the machine is gone")
+    b.restart()
+    b.offers_there()
+    why = [r["code"] for r in offers(b, wish, explain=True)["rejected"] if r["offer"]["id"] == best["id"]]
+    t.eq(why, ["capacity-memory"], "after a restart too")
+
+
 with Cloud("shadeform") as cloud, Broker(cloud.provider()) as b:
-    for fn in (shown, narrowed, failing, paused):
+    for fn in (shown, narrowed, failing, paused, remembered):
         t.run(fn, b, cloud)
 t.done()
