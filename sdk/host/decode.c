@@ -126,8 +126,7 @@ tags (struct gpub_call *c, struct gpub_create *a, struct err *e)
   struct gpub_kv *all = call_alloc (c, json_object_size (j) * sizeof *all);
   const char *key;
 
-  json_object_foreach (j, key, value)
-  {
+  json_object_foreach (j, key, value) {
     if (!json_is_string (value))
       return err_set (e, ERR_INVALID, "tag '%.60s' must be a string", key);
     all[a->ntags++] = (struct gpub_kv){ key, json_string_value (value) };
@@ -144,8 +143,7 @@ keys (struct gpub_call *c, struct gpub_create *a, struct err *e)
   json_t *value;
   size_t i;
 
-  json_array_foreach (j, i, value)
-  {
+  json_array_foreach (j, i, value) {
     all[i] = json_string_value (value);
     if (!all[i])
       return err_set (e, ERR_INVALID, "ssh_public_keys must be strings");
@@ -193,8 +191,7 @@ ports (struct gpub_call *c, struct gpub_create *a, struct err *e)
   json_t *j;
   size_t i;
 
-  json_array_foreach (list, i, j)
-  {
+  json_array_foreach (list, i, j) {
     if (check (j, members, N_ELEMENTS (members), e) < 0)
       return err_add (e, "port %zu", i);
     all[i] = (struct gpub_port){

@@ -125,7 +125,7 @@ int http_configure (struct host *h, const json_t *conf, struct err *e);
 int32_t http_request (struct gpub_call *, const struct gpub_http_request *,
                       struct gpub_http_response *, struct gpub_error *);
 
-/* ---- calls.c ---- */
+/* ---- call.c and pool.c ---- */
 
 enum stop { STOP_NONE, STOP_DRAIN, STOP_NOW }; /* DRAIN: finish only what was sent */
 
@@ -177,11 +177,14 @@ void pool_cancel (struct host *h, uint32_t id);
 void pool_ack (struct host *h, uint32_t id);
 int pool_drain (struct host *h); /* 0 when every call ended in its time */
 
+void cond_init (pthread_cond_t *cond); /* on the monotonic clock */
+struct timespec after_ms (int64_t ms);
 void call_init (struct gpub_call *c, struct host *h, uint32_t id);
 void call_done (struct gpub_call *c);
 void *call_alloc (struct gpub_call *c, size_t size); /* zeroed; lives as long as the call */
 void call_keep (struct gpub_call *c, void *bytes, size_t size); /* takes bytes */
 char *call_strdup (struct gpub_call *c, const char *s);
+void call_stop (struct gpub_call *c, int how);
 int64_t call_left_ms (const struct gpub_call *c);
 bool call_stopped (const struct gpub_call *c);
 /* Waits at most ms, until the call is stopped or (want_acks) so many ACKs came. */

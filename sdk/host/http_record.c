@@ -221,8 +221,7 @@ play_lines (struct exchange *x, const json_t *list)
   json_t *pair;
   size_t i;
 
-  json_array_foreach (list, i, pair)
-  {
+  json_array_foreach (list, i, pair) {
     const char *key = json_string_value (json_array_get (pair, 0)),
                *value = json_string_value (json_array_get (pair, 1));
     AUTO_FREE char *line = NULL;

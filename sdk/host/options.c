@@ -130,8 +130,7 @@ is_list (const json_t *v)
   size_t i;
   json_t *item;
 
-  json_array_foreach (v, i, item)
-  {
+  json_array_foreach (v, i, item) {
     if (!json_is_string (item))
       return false;
   }
@@ -190,8 +189,7 @@ check_names (const struct gpub_provider *p, const json_t *given, struct err *e)
   const char *name;
   json_t *value;
 
-  json_object_foreach ((json_t *) given, name, value)
-  {
+  json_object_foreach ((json_t *) given, name, value) {
     const struct gpub_option *o = options_find (p, name);
 
     if (!o)
@@ -224,8 +222,10 @@ note_plain (struct options *out, const json_t *v)
   json_t *inner;
   size_t i;
 
-  json_array_foreach (v, i, inner) note_plain (out, inner);
-  json_object_foreach ((json_t *) v, key, inner) note_plain (out, inner);
+  json_array_foreach (v, i, inner)
+    note_plain (out, inner);
+  json_object_foreach ((json_t *) v, key, inner)
+    note_plain (out, inner);
   if (!text || strncmp (text, "http://", 7) != 0)
     return;
   *vec_push (&out->plain) = strdup (text);

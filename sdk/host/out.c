@@ -29,16 +29,11 @@ held (const struct out *o)
 void
 out_init (struct out *o, int fd)
 {
-  pthread_condattr_t attr;
-
   memset (o, 0, sizeof *o);
   o->fd = fd;
   o->wake = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   pthread_mutex_init (&o->lock, NULL);
-  pthread_condattr_init (&attr);
-  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-  pthread_cond_init (&o->room, &attr);
-  pthread_condattr_destroy (&attr);
+  cond_init (&o->room);
 }
 
 static void
@@ -131,10 +126,8 @@ out_wait_room (struct out *o, struct gpub_call *call)
 
   pthread_mutex_lock (&o->lock);
   while (held (o) >= HIGH_WATER && !o->closed && !call_stopped (call)) {
-    struct timespec ts;
+    struct timespec ts = after_ms (1000); /* a deadline passes unannounced */
 
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    ts.tv_sec++; /* a deadline passes unannounced, so look each second */
     pthread_cond_timedwait (&o->room, &o->lock, &ts);
   }
   room = !o->closed && !call_stopped (call);
