@@ -389,8 +389,7 @@ kube_each (struct kube_api *a, const char *path, int (*fn) (json_t *item, void *
                      mark ? "&continue=" : "", mark ? mark : "");
     if (!page)
       return -1;
-    json_array_foreach (json_object_get (page, "items"), i, item)
-    {
+    json_array_foreach (json_object_get (page, "items"), i, item) {
       rc = fn (item, arg);
       if (rc)
         return rc;

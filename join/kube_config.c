@@ -50,8 +50,7 @@ named (const json_t *conf, const char *list, const char *name, const char *membe
   size_t i;
   json_t *entry;
 
-  json_array_foreach (json_object_get (conf, list), i, entry)
-  {
+  json_array_foreach (json_object_get (conf, list), i, entry) {
     if (strcmp (json_str (entry, "name", ""), name) != 0)
       continue;
     if (json_is_object (json_object_get (entry, member)))

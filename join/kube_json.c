@@ -37,8 +37,9 @@ condition (const json_t *obj, const char *type)
   json_t *c;
   size_t i;
 
-  json_array_foreach (json_at (obj, "status.conditions"), i,
-                      c) if (strcmp (json_str (c, "type", ""), type) == 0) return c;
+  json_array_foreach (json_at (obj, "status.conditions"), i, c)
+    if (strcmp (json_str (c, "type", ""), type) == 0)
+      return c;
   return NULL;
 }
 

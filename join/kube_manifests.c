@@ -36,8 +36,7 @@ look_at (json_t *ds, void *arg)
   json_t *container;
   size_t i;
 
-  json_array_foreach (json_at (ds, "spec.template.spec.containers"), i, container)
-  {
+  json_array_foreach (json_at (ds, "spec.template.spec.containers"), i, container) {
     if (!is_device_plugin (json_str (container, "image", "")))
       continue;
     if (strcmp (ns, "kube-system") == 0 && strcmp (name, OUR_NAME) == 0 &&

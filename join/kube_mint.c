@@ -32,23 +32,12 @@ struct mint {
   char path[400]; /* of the JoinTokenRequest */
 };
 
-/* A DNS-1123 label: it goes into URLs and object names. */
-static int
-check_name (const char *name, struct err *e)
-{
-  size_t n = strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-
-  if (n == 0 || n > 63 || name[n] || name[0] == '-' || name[n - 1] == '-')
-    return err_set (e, ERR_INVALID, "machine \"%.70s\" is no DNS label", name);
-  return 0;
-}
-
 static int
 mint_open (struct mint *m, struct kube_call *c, struct err *e)
 {
   memset (m, 0, sizeof *m);
   m->machine = json_str (c->args, "machine", "");
-  if (check_name (m->machine, e) < 0 || plane_open (&m->plane, c, e) < 0)
+  if (!name_ok ("machine", m->machine, e) || plane_open (&m->plane, c, e) < 0)
     return -1;
   if (!m->plane.k0smotron)
     return err_set (e, ERR_UNSUPPORTED,

@@ -16,17 +16,6 @@
 
 enum { ROUND_MS = 1000, LEASE_FRESH_MS = 40000, TIMEOUT_MS = 300000 };
 
-bool
-node_name_ok (const char *name, struct err *e)
-{
-  size_t n = strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789-.");
-
-  if (n > 0 && n <= 253 && !name[n] && name[0] != '.' && name[0] != '-')
-    return true;
-  err_set (e, ERR_INVALID, "node \"%.70s\" is no node name", name);
-  return false;
-}
-
 int
 node_lease_age (struct kube_api *a, const char *node, int64_t *age_ms, struct err *e)
 {
@@ -61,9 +50,9 @@ is_skipped (const json_t *pod)
   if (json_object_get (json_at (pod, "metadata.annotations"), "kubernetes.io/config.mirror") ||
       strcmp (phase, "Succeeded") == 0 || strcmp (phase, "Failed") == 0)
     return true;
-  json_array_foreach (json_at (pod, "metadata.ownerReferences"), i,
-                      owner) if (strcmp (json_str (owner, "kind", ""), "DaemonSet") ==
-                                 0) return true;
+  json_array_foreach (json_at (pod, "metadata.ownerReferences"), i, owner)
+    if (strcmp (json_str (owner, "kind", ""), "DaemonSet") == 0)
+      return true;
   return false;
 }
 
@@ -184,7 +173,7 @@ kube_drain (struct kube_call *c, struct err *e)
   AUTO_JSON json_t *left = json_array ();
   int rc;
 
-  if (!node_name_ok (d.node, e))
+  if (!name_ok ("node", d.node, e))
     return NULL;
   d.left = left;
   d.until_ms =
@@ -209,7 +198,7 @@ kube_delete_node (struct kube_call *c, struct err *e)
   struct plane p;
   int rc;
 
-  if (!node_name_ok (node, e))
+  if (!name_ok ("node", node, e))
     return NULL;
   rc = plane_all (&p, c, e);
   if (rc == 0)
@@ -244,12 +233,11 @@ kube_health (struct kube_call *c, struct err *e)
   size_t i;
   int rc = plane_all (&p, c, e);
 
-  json_array_foreach (json_object_get (c->args, "nodes"), i, name)
-  {
+  json_array_foreach (json_object_get (c->args, "nodes"), i, name) {
     const char *n = json_is_string (name) ? json_string_value (name) : "";
     bool found;
 
-    if (rc < 0 || !node_name_ok (n, e) || call_check (c, e) < 0) {
+    if (rc < 0 || !name_ok ("node", n, e) || call_check (c, e) < 0) {
       rc = -1;
       break;
     }

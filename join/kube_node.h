@@ -4,8 +4,6 @@
 
 #include "join/kube_plane.h"
 
-/* Whether it may stand in a URL. */
-bool node_name_ok (const char *name, struct err *e);
 /* How long ago the kubelet renewed its lease; INT64_MAX when there is none. */
 int node_lease_age (struct kube_api *a, const char *node, int64_t *age_ms, struct err *e);
 

@@ -27,6 +27,8 @@ plane_open (struct plane *p, struct kube_call *c, struct err *e)
   p->k0smotron = strcmp (json_str (c->cluster, "type", "k0smotron"), "k0smotron") == 0;
   p->ns = json_str (c->cluster, "namespace", "default");
   p->name = json_str (c->cluster, "control_plane", json_str (c->cluster, "name", ""));
+  if (!name_ok ("namespace", p->ns, e) || !name_ok ("control_plane", p->name, e))
+    return -1;
   rc = kubeconfig_parse (c->kubeconfig, c->kubeconfig_len, &k, e);
   if (rc == 0) {
     p->home = kube_api_new (c, &k, json_str (c->cluster, "name", "cluster"), e);
@@ -64,12 +66,11 @@ discover (struct plane *p, struct err *e)
   if (!group && e->kind != ERR_NONE)
     return -1;
   for (size_t i = 0; i < N_ELEMENTS (spoken); i++)
-    json_array_foreach (json_object_get (group, "versions"), k,
-                        v) if (strcmp (json_str (v, "version", ""), spoken[i]) == 0)
-    {
-      snprintf (p->api_version, sizeof p->api_version, "%s", spoken[i]);
-      return 0;
-    }
+    json_array_foreach (json_object_get (group, "versions"), k, v)
+      if (strcmp (json_str (v, "version", ""), spoken[i]) == 0) {
+        snprintf (p->api_version, sizeof p->api_version, "%s", spoken[i]);
+        return 0;
+      }
   return err_code (
       e, ERR_NOT_FOUND, "k0smotron-absent",
       "%s serves neither v1beta2 nor v1beta1 of k0smotron.io: is k0smotron installed there?",

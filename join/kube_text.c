@@ -9,6 +9,19 @@
 
 #include "join/kube_text.h"
 
+bool
+name_ok (const char *what, const char *name, struct err *e)
+{
+  size_t n = strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789-.");
+  bool ends = n > 0 && isalnum ((unsigned char) name[0]) && isalnum ((unsigned char) name[n - 1]);
+
+  if (ends && n <= 253 && !name[n] && !strstr (name, ".."))
+    return true;
+  err_set (e, ERR_INVALID, "%s \"%.70s\" is no DNS name of lower-case letters, digits, '-' and '.'",
+           what, name);
+  return false;
+}
+
 static int
 base64_digit (char c)
 {

@@ -9,6 +9,10 @@
 
 #include "core/err.h"
 
+/* Whether name may be an object's name, and so stand in a URL: DNS-1123, with dots, at most 253
+ * characters.  what says whose name it is in e. */
+bool name_ok (const char *what, const char *name, struct err *e);
+
 /* Strict standard base64; \r and \n inside are passed over, as Go's decoder does.  A NUL follows
  * the bytes. NULL when it is none.  Caller frees. */
 char *base64_decode (const char *text, size_t len, size_t *out_len);

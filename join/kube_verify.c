@@ -216,7 +216,8 @@ row_labels (struct verify *v, struct say *s)
   const char *key;
   char path[300];
 
-  json_object_foreach (want, key, value) if (!json_equal (json_object_get (have, key), value))
+  json_object_foreach (want, key, value)
+    if (!json_equal (json_object_get (have, key), value))
       json_object_set (missing, key, value);
   if (json_object_size (missing) == 0)
     return say (s, PASS, "labels", "%zu labels as wanted", json_object_size (want));
@@ -283,18 +284,20 @@ report (const struct verify *v, const struct row *row, const struct state *was,
     call_progress (v->plane.call, row->name, words[now->r], now->s.text);
 }
 
-/* 1 when nothing is left to wait for.  The node comes first: without it the others say nothing. */
+/* 1 when nothing is left to wait for, or waiting cannot help.  The node comes first: without it the
+ * others say nothing. */
 static int
 ask_rows (struct verify *v, struct state *st)
 {
-  int waiting = 0;
+  int waiting = 0, failed = 0;
 
   if (read_node (v) < 0)
     return -1;
   for (size_t i = 0; i < N_ROWS; i++) {
     struct state now = { .r = WAIT };
 
-    if (!rows[i].ask || st[i].r == UNTESTED || (st[i].r == PASS && rows[i].number != 1))
+    if (!rows[i].ask || st[i].r == UNTESTED || st[i].r == FAIL ||
+        (st[i].r == PASS && rows[i].number != 1))
       continue;
     if (!v->node && i > 0)
       now.r = say (&now.s, WAIT, "node-missing", "waits for the node");
@@ -302,11 +305,10 @@ ask_rows (struct verify *v, struct state *st)
       now.r = rows[i].ask (v, &now.s);
     report (v, &rows[i], &st[i], &now);
     st[i] = now;
-    if (now.r == FAIL)
-      return 1;
     waiting += now.r == WAIT;
+    failed += now.r == FAIL;
   }
-  return waiting == 0;
+  return failed > 0 || waiting == 0;
 }
 
 static json_t *
@@ -355,7 +357,7 @@ kube_verify (struct kube_call *c, struct err *e)
   json_t *value = NULL;
   int rc = -1;
 
-  if (!node_name_ok (v.name, e))
+  if (!name_ok ("node", v.name, e))
     return NULL;
   until = clock_boot_ms () + (timeout < own ? timeout : own);
   if (plane_all (&v.plane, c, e) == 0)

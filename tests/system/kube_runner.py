@@ -431,6 +431,21 @@ def links(b):
         ok(r.get("kind") == "unavailable" and time.monotonic() - start < 5, "a deadline ends a call", r)
 
 
+def plain_cluster(b):
+    """type kubeconfig: the cluster itself, with nobody who issues tokens."""
+    plane = {"type": "kubeconfig", "allow_private": True, "k0s_version": "v1.34.4+k0s.0"}
+    v = b.value("lint", conf=b.c.hosted["text"], plane=plane)
+    ok(v.get("findings") == [] and v.get("server") == b.c.hosted["url"], "a cluster of type kubeconfig is linted", v)
+    v = b.value("lint", conf=b.c.hosted["text"], plane={**plane, "k0s_version": "v1.36.1+k0s.0"})
+    ok([f["code"] for f in v.get("findings", [])] == ["version-skew"], "its version is asked of itself", v)
+    ok(b.value("health", conf=b.c.hosted["text"], plane=plane, nodes=["x"]).get("nodes", {}).get("x", {}).get("missing"),
+       "and its nodes are there directly")
+    r = b.ask("mint", conf=b.c.hosted["text"], plane=plane, machine="m-1")
+    ok(r.get("kind") == "unsupported", "it issues no join tokens", r)
+    r = b.ask("lint", plane={"namespace": "../x"})
+    ok(r.get("kind") == "invalid", "a namespace that is a path is refused", r)
+
+
 def http_faults(b):
     if b.c.mode != "double":
         skip("a server that answers 503", "only the double has faults on demand")
@@ -464,6 +479,7 @@ def whole(mode, address):
         one_shot(b, token, ident)
         mint_faults(b)
         links(b)
+        plain_cluster(b)
         http_faults(b)
         ok(b.kube.close() == 0, "the runner ends when the daemon goes")
 
