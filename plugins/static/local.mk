@@ -17,3 +17,5 @@ EXTRA_DIST += %D%/gpubroker-static.pod
 
 TESTS      += tests/system/provider_static.py
 EXTRA_DIST += tests/system/provider_static.py
+SYSTEM_TESTS += tests/system/rent_static.py
+EXTRA_DIST   += tests/system/rent_static.py
