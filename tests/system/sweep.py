@@ -29,7 +29,8 @@ if WHY:
 if "GPUB_NODES" not in os.environ:
     os.execv("/usr/bin/python3", ["/usr/bin/python3", node.__file__, "run", "--", "/usr/bin/python3", os.path.abspath(__file__)])
 
-HOOK = os.path.join(HERE, "machine_hook.py")
+HOOK = os.path.join(HERE, "pool_hook.py")
+MACHINES = 3  # a lease may have one that goes and one that comes
 HOOKS = ("--on-create", f"{HOOK} create", "--on-delete", f"{HOOK} destroy")
 JOIN = os.environ.get("GPUB_SWEEP_CLUSTER") == "1"
 LIMIT = 400  # no run of a rent and a release has so many points
@@ -116,17 +117,29 @@ def sweep(b, cloud, clusters, point, suffix, serial):
     t.eq([m["id"] for m in mine if not m["ended_ms"]], [], f"{point}{suffix}: nothing is left")
 
 
+def pool(folder, k0s_version):
+    """Boots the machines that the cloud will rent out, and tells the hook where they are."""
+    want = {"user": "shadeform", "ssh_public_keys": [], "gpus": {"count": 1, "name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559}}
+    if k0s_version:
+        want["k0s_version"] = k0s_version
+    path = os.path.join(folder, "pool")
+    with open(path, "w") as f:
+        json.dump([{**node.create(dict(want)), "taken": None} for _ in range(MACHINES)], f)
+    os.environ["GPUB_POOL"] = path
+
+
 def main():
     points = [("commit", ""), ("commit", "+"), ("frame", ""), ("frame", "+"), ("child-frame", "")]
     if os.environ.get("GPUB_SWEEP_POINT"):
         points = [tuple(os.environ["GPUB_SWEEP_POINT"].split(","))]
     with contextlib.ExitStack() as stack:
-        clusters = []
+        clusters, version = [], None
+        d = stack.enter_context(tempfile.TemporaryDirectory())
         if JOIN:
-            d = stack.enter_context(tempfile.TemporaryDirectory())
             c = stack.enter_context(cluster.Clusters("double", d, "10.77.0.1"))
-            os.environ["GPUB_HOOK_EXTRA"] = json.dumps({"k0s_version": c.info["k0s_version"].replace("-k0s", "+k0s")})
+            version = c.info["k0s_version"].replace("-k0s", "+k0s")
             clusters = [spoke(c.info)]
+        pool(d, version)
         cloud = stack.enter_context(Cloud("shadeform", *HOOKS))
         b = stack.enter_context(Broker(cloud.provider(offers_every="60s", reconcile_every="60s"), clusters=clusters))
         b.offers_there()
