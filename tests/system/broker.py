@@ -40,13 +40,13 @@ def until(fn, seconds=20, what="condition"):
 class Cloud:
     """A fake cloud as a process; control() speaks to it."""
 
-    def __init__(self, name, *argv):
-        self.name, self.argv = name, argv
+    def __init__(self, name, *argv, env=None):
+        self.name, self.argv, self.env = name, argv, {**os.environ, **(env or {})}
 
     def __enter__(self):
         self.proc = subprocess.Popen(
             ["/usr/bin/python3", f"{SRC}/tests/clouds/{self.name}.py", "--api-key", KEY, *self.argv],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         line = json.loads(self.proc.stdout.readline())
         self.url, self.base = line["url"], urllib.parse.urlparse(line["control"])
         return self

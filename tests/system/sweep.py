@@ -6,13 +6,15 @@ N-th frame to a child, and with the child killed there instead, for N = 1, 2, ..
 After each kill the daemon is started again and the same commands are sent again with the same keys.  Then: one
 machine while the lease is ready, none afterwards, and never two at once.
 
-$GPUB_SWEEP_CLUSTER=1 joins a cluster too.  $GPUB_SWEEP_FROM, $GPUB_SWEEP_POINT narrow it down.
+$GPUB_SWEEP_CLUSTER=1 joins a cluster too.  $GPUB_SWEEP_STRIDE=4 takes every fourth point, $GPUB_SWEEP_FROM=7 begins
+at the seventh, $GPUB_SWEEP_POINT=commit,+ takes one kind only.
 """
 import contextlib
 import json
 import os
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,7 +32,8 @@ if "GPUB_NODES" not in os.environ:
     os.execv("/usr/bin/python3", ["/usr/bin/python3", node.__file__, "run", "--", "/usr/bin/python3", os.path.abspath(__file__)])
 
 HOOK = os.path.join(HERE, "pool_hook.py")
-MACHINES = 3  # a lease may have one that goes and one that comes
+WORKERS = 3
+MACHINES = 2  # a lease may have one that goes and one that comes
 HOOKS = ("--on-create", f"{HOOK} create", "--on-delete", f"{HOOK} destroy")
 JOIN = os.environ.get("GPUB_SWEEP_CLUSTER") == "1"
 LIMIT = 400  # no run of a rent and a release has so many points
@@ -39,8 +42,8 @@ LIMIT = 400  # no run of a rent and a release has so many points
 class Run:
     """One rent and release; the daemon may die at any moment and is started again."""
 
-    def __init__(self, b, cloud, clusters, n):
-        self.b, self.cloud, self.clusters, self.n, self.deaths = b, cloud, clusters, n, 0
+    def __init__(self, b, cloud, n):
+        self.b, self.cloud, self.n, self.deaths = b, cloud, n, 0
 
     def alive(self):
         if self.b.proc.poll() is not None:
@@ -94,44 +97,91 @@ class Run:
         assert not self.cloud.machines(), "a repeated key rented again"
 
 
-def sweep(b, cloud, clusters, point, suffix, serial):
-    killed, machines = 0, 0
-    for n in range(int(os.environ.get("GPUB_SWEEP_FROM", 1)), LIMIT):
-        before = len(cloud.control("GET", "/machines"))
-        b.stop()
+class Worker(threading.Thread):
+    """A broker, a cloud and machines of its own; takes points until one is beyond the last."""
+
+    def __init__(self, name, clusters, version, folder):
+        super().__init__(name=f"w{name}")
+        self.clusters, self.todo = clusters, None
+        self.machines = pool(os.path.join(folder, f"pool-{name}"), version)
+
+    def run(self):
+        with Cloud("shadeform", *HOOKS, env={"GPUB_POOL": self.machines}) as self.cloud:
+            with Broker(self.cloud.provider(offers_every="60s", reconcile_every="60s"), clusters=self.clusters) as self.b:
+                self.b.offers_there()
+                for point in iter(self.todo.take, None):
+                    self.kill_at(point)
+
+    def kill_at(self, point):
+        before = len(self.cloud.control("GET", "/machines"))
         try:
-            b.start(wait=False, GPUB_TEST_KILL=f"{point}:{n}{suffix}")
-            run = Run(b, cloud, clusters, f"{serial}-{point}-{n}{suffix}")
+            self.b.stop()
+            self.b.start(wait=False, GPUB_TEST_KILL=str(point))
+            run = Run(self.b, self.cloud, point)
             run.go()
+            hit = run.deaths or self.b.logged("child.down")
+            self.todo.done(point, hit, len(self.cloud.control("GET", "/machines")) - before, None)
         except Exception as e:
-            t.ok(False, f"killed at {point}:{n}{suffix}: {type(e).__name__}: {str(e)[:1500]}".replace("\n", " | "))
-            for m in cloud.machines():
-                cloud.control("POST", f"/machines/{m['id']}", {"do": "end"})
-            return
-        machines = max(machines, len(cloud.control("GET", "/machines")) - before)
-        if not (run.deaths or b.logged("child.down")):
-            break
-        killed += 1
-    t.ok(killed > 5, f"{point}{suffix}: killed at {killed} points; at most {machines} machines were made for one lease")
-    mine = [m for m in cloud.control("GET", "/machines") if not m["foreign"]]
-    t.eq([m["id"] for m in mine if not m["ended_ms"]], [], f"{point}{suffix}: nothing is left")
+            self.todo.done(point, True, 0, f"{type(e).__name__}: {str(e)[:1500]}".replace("\n", " | "))
+            for m in self.cloud.machines():
+                self.cloud.control("POST", f"/machines/{m['id']}", {"do": "end"})
 
 
-def pool(folder, k0s_version):
-    """Boots the machines that the cloud will rent out, and tells the hook where they are."""
-    want = {"user": "shadeform", "ssh_public_keys": [], "gpus": {"count": 1, "name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559}}
+class Point:
+    def __init__(self, kind, n, suffix):
+        self.kind, self.n, self.suffix = kind, n, suffix
+
+    def __str__(self):
+        return f"{self.kind}:{self.n}{self.suffix}"
+
+
+class Todo:
+    """The points of one kind after the other; a kind is over when a run got through unharmed."""
+
+    def __init__(self, kinds, first, stride):
+        self.lock, self.kinds, self.first, self.stride = threading.Lock(), list(kinds), first, stride
+        self.next, self.over = {k: first for k in kinds}, set()
+        self.killed, self.most, self.bad = {k: 0 for k in kinds}, {k: 0 for k in kinds}, []
+
+    def take(self):
+        with self.lock:
+            for kind in self.kinds:
+                if kind not in self.over and self.next[kind] < LIMIT:
+                    self.next[kind] += self.stride
+                    return Point(kind[0], self.next[kind] - self.stride, kind[1])
+        return None
+
+    def done(self, point, hit, machines, why):
+        kind = (point.kind, point.suffix)
+        with self.lock:
+            if not hit:
+                self.over.add(kind)
+                return
+            self.killed[kind] += 1
+            self.most[kind] = max(self.most[kind], machines)
+            if why:
+                self.bad.append(f"killed at {point}: {why}")
+                print(f"# {self.bad[-1]}", flush=True)
+
+
+def pool(path, k0s_version):
+    """Boots the machines that a cloud will rent out; the hook reads where they are."""
+    want = {"user": "shadeform", "ssh_public_keys": [],
+            "gpus": {"count": 1, "name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559}}
     if k0s_version:
         want["k0s_version"] = k0s_version
-    path = os.path.join(folder, "pool")
     with open(path, "w") as f:
         json.dump([{**node.create(dict(want)), "taken": None} for _ in range(MACHINES)], f)
-    os.environ["GPUB_POOL"] = path
+    return path
 
 
 def main():
-    points = [("commit", ""), ("commit", "+"), ("frame", ""), ("frame", "+"), ("child-frame", "")]
+    kinds = [("commit", ""), ("commit", "+"), ("frame", ""), ("child-frame", "")]
     if os.environ.get("GPUB_SWEEP_POINT"):
-        points = [tuple(os.environ["GPUB_SWEEP_POINT"].split(","))]
+        kinds = [tuple((os.environ["GPUB_SWEEP_POINT"] + ",").split(",")[:2])]
+    stride = int(os.environ.get("GPUB_SWEEP_STRIDE", 1))
+    todo = Todo(kinds, int(os.environ.get("GPUB_SWEEP_FROM", 1)), stride)
+    started = time.monotonic()
     with contextlib.ExitStack() as stack:
         clusters, version = [], None
         d = stack.enter_context(tempfile.TemporaryDirectory())
@@ -139,12 +189,18 @@ def main():
             c = stack.enter_context(cluster.Clusters("double", d, "10.77.0.1"))
             version = c.info["k0s_version"].replace("-k0s", "+k0s")
             clusters = [spoke(c.info)]
-        pool(d, version)
-        cloud = stack.enter_context(Cloud("shadeform", *HOOKS))
-        b = stack.enter_context(Broker(cloud.provider(offers_every="60s", reconcile_every="60s"), clusters=clusters))
-        b.offers_there()
-        for i, (point, suffix) in enumerate(points):
-            sweep(b, cloud, clusters, point, suffix, i)
+        workers = [Worker(i, clusters, version, d) for i in range(WORKERS)]
+        for w in workers:
+            w.todo = todo
+            w.start()
+        for w in workers:
+            w.join()
+    for kind in kinds:
+        t.ok(todo.killed[kind] > 5, f"{kind[0]}{kind[1]}: killed at {todo.killed[kind]} points"
+                                    f"; at most {todo.most[kind]} machines were made for one lease")
+    t.ok(not todo.bad, f"each of {sum(todo.killed.values())} runs ended with one machine, then none"
+         if not todo.bad else f"{len(todo.bad)} runs ended wrong; the first: {todo.bad[0]}")
+    print(f"# {time.monotonic() - started:.0f} s")
     t.done()
 
 
