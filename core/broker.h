@@ -32,9 +32,10 @@ struct times {
   int64_t listing;
   int64_t join; /* of the node script */
   int64_t verify;
-  int64_t stable;  /* between the two reads of allocatable GPUs */
-  int64_t warn;    /* before expiry */
-  int64_t restart; /* the first delay before a dead child is started again */
+  int64_t stable;   /* between the two reads of allocatable GPUs */
+  int64_t warn;     /* before expiry */
+  int64_t comeback; /* how long a dead provider is waited for before its offers count as none */
+  int64_t restart;  /* the first delay before a dead child is started again */
 };
 
 struct provider {
@@ -43,6 +44,7 @@ struct provider {
   struct child *child;
   char *name;
   bool up, paused, listing, reconciling;
+  int64_t down_ms; /* since when it is not up */
   json_t *caps, *identity;
   struct err problem; /* of the last probe or listing */
   uint64_t refresh_timer, reconcile_timer;
@@ -192,7 +194,8 @@ void pipeline_lint (struct lease *l, call_done *done); /* before any money is sp
 /* providers.c */
 int providers_start (struct broker *b, struct err *e);
 struct provider *provider_find (struct broker *b, const char *name);
-/* Has a provider that may still list offers not done so since the start? */
+/* Is there a provider that may soon have offers: one that has not listed yet, or is being started
+ * again? */
 bool providers_starting (const struct broker *b);
 void provider_refresh (struct provider *p);
 void provider_reconcile (struct provider *p);

@@ -22,18 +22,24 @@ provider_find (struct broker *b, const char *name)
   return NULL;
 }
 
+static bool
+coming (const struct provider *p)
+{
+  struct offers_info info = { 0 };
+
+  if (p->paused || p->problem.kind != ERR_NONE)
+    return false;
+  if (!p->up)
+    return now_ms () < p->down_ms + p->broker->times.comeback;
+  return offers_info (p->broker->offers, p->name, &info) && info.listed_ms == 0;
+}
+
 bool
 providers_starting (const struct broker *b)
 {
-  struct offers_info info;
-
-  for (size_t i = 0; i < b->providers.n; i++) {
-    const struct provider *p = b->providers.at[i];
-
-    if (!p->paused && p->problem.kind == ERR_NONE && offers_info (b->offers, p->name, &info) &&
-        info.listed_ms == 0 && child_state (p->child) <= CHILD_DOWN)
+  for (size_t i = 0; i < b->providers.n; i++)
+    if (coming (b->providers.at[i]))
       return true;
-  }
   return false;
 }
 
@@ -300,6 +306,8 @@ on_state (void *ctx, struct child *c, enum child_state state)
 
   (void) c;
   p->up = state == CHILD_UP;
+  if (was && !p->up)
+    p->down_ms = now_ms ();
   feed_provider (p->broker, p->name, child_state_name (state), "");
   if (p->up && !was) {
     capable (p);
@@ -369,6 +377,7 @@ providers_start (struct broker *b, struct err *e)
     p->broker = b;
     p->conf = &b->conf.providers[i];
     p->name = p->conf->name;
+    p->down_ms = now_ms ();
     p->paused = p->conf->paused;
     *vec_push (&b->providers) = p;
     offers_provider (b->offers, p->name, p->conf->plugin, 0);

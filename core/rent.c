@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "core/log.h"
 
-enum { KILL_SLACK_MS = 15 * 60 * 1000, MAX_ATTEMPTS = 12, MAX_TRIED = 64 };
+enum { KILL_SLACK_MS = 15 * 60 * 1000, MAX_ATTEMPTS = 12, MAX_TRIED = 64, QUOTE_TRIES = 4 };
 
 /* ---- choosing ---- */
 
@@ -139,7 +139,7 @@ choose (struct lease *l)
     engine_cause (l, "bad-request", "%s", e.text);
     engine_event (l, LEV_EXHAUSTED);
   } else if (m.n == 0 && providers_starting (b)) {
-    feed_step (l, "offers", "the first listing of offers is still coming");
+    feed_step (l, "offers", "waiting for providers that are being started");
     engine_later (l, b->times.poll);
   } else if (m.n == 0 || l->nattempts >= MAX_ATTEMPTS) {
     exhausted (l, &m);
@@ -196,6 +196,11 @@ quoted (struct lease *l, struct attempt *a, const struct call_result *r)
   char why[300];
 
   (void) a;
+  if (r->err.kind == ERR_UNAVAILABLE && ++l->tries < QUOTE_TRIES) {
+    feed_step (l, "quote", r->err.text);
+    engine_later (l, backoff (&l->broker->times, l->tries));
+    return;
+  }
   if (r->err.kind != ERR_NONE || !raw) {
     snprintf (why, sizeof why, "%s", r->err.kind != ERR_NONE ? r->err.text : "the offer is gone");
     skip (l, why);

@@ -38,6 +38,7 @@ static const struct times usual = {
   .stable = 10000,
   .warn = 15 * 60000,
   .restart = 1000,
+  .comeback = 60000,
 };
 
 static void
