@@ -63,7 +63,7 @@ api_retry (struct ask *q)
 
   if (!l)
     return;
-  if (old || l->state != LEASE_FAILED_KEPT) {
+  if (old || (l->state != LEASE_FAILED_KEPT && l->state != LEASE_DEGRADED)) {
     api_refuse (q, "conflict", NULL,
                 "%s is %s: only a lease that failed and was kept can be tried again", l->id,
                 lease_state_name (l->state));

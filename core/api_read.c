@@ -42,11 +42,38 @@ api_ping (struct ask *q)
 
 /* ---- leases ---- */
 
-/* Everybody may look at all leases; a name is looked up among the asker's own first. */
 static bool
 named (const struct lease *l, const char *x)
 {
-  return strcmp (l->id, x) == 0 || (l->name && strcmp (l->name, x) == 0);
+  const struct attempt *a = lease_attempt (l);
+
+  return strcmp (l->id, x) == 0 || (l->name && strcmp (l->name, x) == 0) ||
+         (a && strcmp (a->name, x) == 0);
+}
+
+/* Never of an id: l4 must not mean l42. */
+static bool
+prefixed (const struct lease *l, const char *x)
+{
+  const struct attempt *a = lease_attempt (l);
+  size_t n = strlen (x);
+
+  return n >= 3 &&
+         ((l->name && strncmp (l->name, x, n) == 0) || (a && strncmp (a->name, x, n) == 0));
+}
+
+static struct lease *
+by_prefix (struct broker *b, const char *x)
+{
+  struct lease *found = NULL;
+
+  for (size_t i = 0; i < b->leases.n; i++)
+    if (prefixed (b->leases.at[i], x)) {
+      if (found)
+        return NULL;
+      found = b->leases.at[i];
+    }
+  return found;
 }
 
 static int64_t
@@ -67,6 +94,7 @@ among_live (struct broker *b, const char *x, const char *owner)
   return NULL;
 }
 
+/* Everybody may look at all leases; a name is looked up among the asker's own first. */
 struct lease *
 api_find (struct ask *q, const char *x, bool for_change, struct lease **old)
 {
@@ -81,6 +109,8 @@ api_find (struct ask *q, const char *x, bool for_change, struct lease **old)
     l = *old = store_lease (q->b->store, number_of (x));
   if (x && !l)
     l = *old = store_lease_by_name (q->b->store, NULL, x);
+  if (x && !l)
+    l = by_prefix (q->b, x);
   if (!l) {
     api_refuse (q, "not-found", "see: gpubroker-cli leases --all", "no lease '%.60s'", x ? x : "");
     return NULL;

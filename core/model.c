@@ -209,6 +209,7 @@ lease_free (struct lease *l)
   json_decref (l->minted);
   json_decref (l->quoted);
   json_decref (l->facts);
+  json_decref (l->rows);
   RELEASE (lease_fields, l);
   free (l);
 }

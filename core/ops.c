@@ -28,14 +28,33 @@ ops_start (struct broker *b, const char *verb, const char *owner, const char *ke
   return o;
 }
 
+/* A lease's cause may be any step's code; an error's code is one of the protocol's few. */
+static const char *
+error_code (const char *cause)
+{
+  static const struct {
+    const char *cause, *code;
+  } codes[] = {
+    { "no-offer", "no-offer" },       { "offers-exhausted", "offers-exhausted" },
+    { "over-budget", "over-budget" }, { "limit", "limit" },
+    { "bad-request", "bad-request" }, { "released", "cancelled" },
+    { "cancelled", "cancelled" },     { "ttl", "cancelled" },
+  };
+
+  for (size_t i = 0; cause && i < N_ELEMENTS (codes); i++)
+    if (strcmp (codes[i].cause, cause) == 0)
+      return codes[i].code;
+  return "failed";
+}
+
 json_t *
 ops_cause (const struct lease *l)
 {
   AUTO_JSON json_t *attempts = json_array ();
-  const char *code = l->cause_code ? l->cause_code : "failed", *hint = hint_for (code);
+  const char *hint = hint_for (l->cause_code);
   json_t *j = json_object ();
 
-  json_put_str (j, "code", code);
+  json_put_str (j, "code", error_code (l->cause_code));
   json_put_str (j, "message", l->cause_text ? l->cause_text : "");
   json_put_str (j, "hint", hint);
   json_object_set_new (j, "retryable", json_boolean (l->state == LEASE_FAILED_KEPT));
@@ -67,6 +86,8 @@ ops_outcome (struct broker *b, const struct op *o)
     live = old = store_lease (b->store, o->lease);
   if (live)
     json_object_set_new (j, "lease", lease_json (live, now_ms (), true));
+  if (live && live->rows && strcmp (o->verb, "verify") == 0)
+    json_object_set (j, "rows", live->rows);
   lease_free (old);
   return j;
 }
@@ -95,7 +116,9 @@ ops_finish (struct broker *b, struct op *o, json_t *error)
     json_decref (error);
     return;
   }
-  o->state = error ? OP_FAILED : OP_DONE;
+  o->state = !error                                                    ? OP_DONE
+             : strcmp (json_str (error, "code", ""), "cancelled") == 0 ? OP_CANCELLED
+                                                                       : OP_FAILED;
   o->error = error;
   o->ended_ms = now_ms ();
   store_put_op (b->store, o);

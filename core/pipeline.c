@@ -180,8 +180,9 @@ judge_verify (struct lease *l, struct attempt *a, const struct call_result *r)
   const json_t *row;
   size_t i;
 
-  (void) l;
   (void) a;
+  json_decref (l->rows);
+  l->rows = json_incref (json_object_get (r->value, "rows"));
   if (strcmp (code, "ok") == 0)
     return NULL;
   json_array_foreach (json_object_get (r->value, "rows"), i, row) {

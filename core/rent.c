@@ -86,17 +86,29 @@ exhausted (struct lease *l, const struct match *m)
 }
 
 static bool
-takes_user_data (struct provider *p)
+can (const struct provider *p, const char *what)
 {
   size_t i;
   json_t *cap;
 
   json_array_foreach (p->caps, i, cap) {
-    if (strcmp (json_string_value (cap), "user-data") == 0 ||
-        strcmp (json_string_value (cap), "startup-script") == 0)
+    if (strcmp (json_string_value (cap), what) == 0)
       return true;
   }
   return false;
+}
+
+/* What the offer alone does not show: can the provider do what was asked beside the machine? */
+static bool
+able (const struct provider *p, const struct lease *l)
+{
+  bool script = strcmp (json_str (l->request, "user_data_kind", "script"), "script") == 0;
+
+  if (json_array_size (json_object_get (l->request, "open")) && !can (p, "open-ports"))
+    return false;
+  if (!json_object_get (l->request, "user_data"))
+    return true;
+  return can (p, "user-data") || (script && can (p, "startup-script"));
 }
 
 static void quote (struct lease *l, struct provider *p, const struct match_pick *pick);
@@ -109,7 +121,7 @@ take_best (struct lease *l, const struct match *m)
   for (size_t i = 0; i < m->n; i++) {
     struct provider *p = provider_find (b, m->at[i].offer.provider);
 
-    if (!p || (json_object_get (l->request, "user_data") && !takes_user_data (p)))
+    if (!p || !able (p, l))
       continue;
     quote (l, p, &m->at[i]);
     return;
@@ -234,6 +246,7 @@ quote (struct lease *l, struct provider *p, const struct match_pick *pick)
 {
   const struct offer_text *t = pick->offer.text;
   struct broker *b = l->broker;
+  char what[200];
   struct filter f;
   uint32_t disk;
 
@@ -246,7 +259,10 @@ quote (struct lease *l, struct provider *p, const struct match_pick *pick)
                  "disk", (json_int_t) disk, "cap", (json_int_t) price_cap (l, &f, pick->offer.hot),
                  "offer", offers_json (b->offers, &pick->offer, f.disk_gib, now_ms ()));
   filter_done (&f);
-  feed_step (l, "quote", t->ref);
+  snprintf (what, sizeof what, "%s%s%s %s %s", p->name, t->cloud ? "/" : "",
+            t->cloud ? t->cloud : "", t->region ? t->region : "",
+            t->instance_type ? t->instance_type : t->ref);
+  feed_step (l, "quote", what);
   call_lease (
       l, p->child,
       &(struct call){ "list_offers",
@@ -440,11 +456,20 @@ rent_target (const struct attempt *a)
   return t;
 }
 
+/* The first time another offer may do better; a machine that somebody kept or used stays the one.
+ */
 static void
 failed_boot (struct lease *l, const char *code, const char *text, enum lease_event ev)
 {
   struct attempt *a = lease_attempt (l);
 
+  if (l->ready_ms || l->failed) {
+    engine_fail (l,
+                 json_pack ("{s:s, s:s, s:s, s:b}", "step", "boot", "code", code, "message", text,
+                            "retryable", 1),
+                 false);
+    return;
+  }
   if (a)
     attempt_reason (a, code, text);
   feed_step (l, "boot", text);

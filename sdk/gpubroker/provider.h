@@ -1,22 +1,26 @@
 /* gpubroker/provider.h - what a provider plugin sees, and all of it
  *
- * A plugin exports one function, gpub_provider_entry().  Everything else goes through two tables: the
- * plugin's struct gpub_provider and the host's struct gpub_host.  Rules that hold for the whole file:
+ * A plugin exports one function, gpub_provider_entry().  Everything else goes through two tables:
+ * the plugin's struct gpub_provider and the host's struct gpub_host.  Rules that hold for the whole
+ * file:
  *
- *  - Every struct starts with `size`.  Arguments: set by the host.  Emitted structs: set by the plugin to
- *    its own sizeof.  Out-structs: the host sets size, the plugin writes below it.  Members are only ever
- *    appended, so whoever reads a member beyond the other side's `size` must first ask GPUB_HAS().
+ *  - Every struct starts with `size`.  Arguments: set by the host.  Emitted structs: set by the
+ * plugin to its own sizeof.  Out-structs: whoever gives the memory sets size, the other side writes
+ * below it.  Members are only ever appended, so whoever reads a member beyond the other side's
+ * `size` must first ask GPUB_HAS().
  *  - Arrays of structs are (pointer, count, stride): walk them with GPUB_AT(), never with [i].
  *    The one exception is struct gpub_kv, which is frozen for ever.
- *  - Nothing allocated on one side is freed on the other.  Arguments live until the call returns; what is
- *    emitted is copied by the host before emit returns; a response lives until the plugin's call returns.
+ *  - Nothing allocated on one side is freed on the other.  Arguments live until the call returns;
+ * what is emitted is copied by the host before emit returns; a response lives until the plugin's
+ * call returns.
  *  - Strings are UTF-8, NUL-ended; a NULL string means "not known".
- *  - Money is micro-dollars (u64 1,000,000 = 1 USD), prices are per hour.  Times are milliseconds since
- *    1970 UTC.  Disk is GiB, memory MiB.
- *  - A call returns one of GPUB_OK / GPUB_E_*; the kind decides what the broker does next, the text in
- *    struct gpub_error is for people.  Say GPUB_E_UNKNOWN rather than guess after a sent mutation.
- *  - Calls on one `self` run at once in up to `max_parallel` threads; open and close never overlap anything.
- *    Plugins start no threads, install no signal handlers and no atexit, and are never unloaded.
+ *  - Money is micro-dollars (u64 1,000,000 = 1 USD), prices are per hour.  Times are milliseconds
+ * since 1970 UTC.  Disk is GiB, memory MiB.
+ *  - A call returns one of GPUB_OK / GPUB_E_*; the kind decides what the broker does next, the text
+ * in struct gpub_error is for people.  Say GPUB_E_UNKNOWN rather than guess after a sent mutation.
+ *  - Calls on one `self` run at once in up to `max_parallel` threads; open and close never overlap
+ * anything. Plugins start no threads, install no signal handlers and no atexit, and are never
+ * unloaded.
  *  - LP64, little-endian.  No enum, bool, time_t or third-party type crosses the line.
  *
  * ABI 0: may still change.  It is frozen as 1 when every provider in the tree stands on it.
@@ -37,10 +41,10 @@ extern "C" {
 
 /* Does *p, whose writer knew only p->size bytes of it, have this member? */
 #define GPUB_HAS(p, member)                                                                        \
-  ((p)->size >= offsetof (__typeof__ (*(p)), member) + sizeof ((p)->member))
+ ((p)->size >= offsetof (__typeof__ (*(p)), member) + sizeof ((p)->member))
 /* The i-th element of an array with a stride. */
 #define GPUB_AT(type, array, stride, i)                                                            \
-  ((const type *) (const void *) ((const char *) (array) + (uint64_t) (i) * (stride)))
+ ((const type *) (const void *) ((const char *) (array) + (uint64_t) (i) * (stride)))
 
 /* ---- Error kinds: the return value of every call ---- */
 
@@ -87,7 +91,8 @@ struct gpub_call; /* opaque: deadline, cancellation, log context of one call */
 #define GPUB_OPT_JSON     6u /* any group or list; reaches the plugin as JSON */
 
 #define GPUB_OPT_REQUIRED 1u
-#define GPUB_OPT_SECRET   2u /* configured as NAME_file, NAME_env or NAME_credential; read with host->secret */
+#define GPUB_OPT_SECRET                                                                            \
+ 2u /* configured as NAME_file, NAME_env or NAME_credential; read with host->secret */
 
 struct gpub_option {
   uint64_t size;
@@ -117,7 +122,8 @@ struct gpub_config { /* every declared option that has a value; secrets are not 
 #define GPUB_CAP_KILL_SWITCH       (1ull << 6) /* not_after_ms ends the machine without us */
 #define GPUB_CAP_CONSOLE           (1ull << 7)
 #define GPUB_CAP_HOSTS_KUBERNETES  (1ull << 8) /* a whole machine with systemd, not a container */
-#define GPUB_CAP_REUSED            (1ull << 9) /* the machine outlives the lease: the broker cleans it before remove */
+#define GPUB_CAP_REUSED                                                                            \
+ (1ull << 9) /* the machine outlives the lease: the broker cleans it before remove */
 
 /* user_data_flags */
 #define GPUB_USER_DATA_PLAIN        1u
@@ -126,7 +132,8 @@ struct gpub_config { /* every declared option that has a value; secrets are not 
 
 /* ---- Things that go to a plugin ---- */
 
-struct gpub_resource { /* something besides the machine that exists, and perhaps bills, because of it */
+struct gpub_resource { /* something besides the machine that exists, and perhaps bills, because of
+                          it */
   uint64_t size;
   const char *kind; /* "disk", "address", "key", "rule", "nic", "spot-request", ... */
   const char *id;
@@ -246,9 +253,9 @@ struct gpub_offer { /* one machine that could be rented now */
   uint32_t disk_gib;     /* included; the minimum where disk_max_gib is larger */
   uint32_t disk_max_gib; /* 0: fixed */
   uint32_t disk_default_gib;
-  const char *arch;         /* "x86_64" or "aarch64" */
-  const char *interconnect; /* "pcie", "sxm5", "nvlink", "infiniband", ... */
-  const char *currency;     /* NULL: USD; another one counts as price not known */
+  const char *arch;                /* "x86_64" or "aarch64" */
+  const char *interconnect;        /* "pcie", "sxm5", "nvlink", "infiniband", ... */
+  const char *currency;            /* NULL: USD; another one counts as price not known */
   uint64_t price_udollar;          /* the whole machine, all its GPUs */
   uint64_t price_disk_gib_udollar; /* per GiB beyond disk_gib */
   uint64_t price_ip_udollar;
@@ -269,11 +276,11 @@ struct gpub_offer { /* one machine that could be rented now */
 #define GPUB_STATE_GONE     6u
 #define GPUB_STATE_ERROR    7u
 
-#define GPUB_MACHINE_PRICE    (1ull << 0)
-#define GPUB_MACHINE_SSH_PORT (1ull << 1)
-#define GPUB_MACHINE_CREATED  (1ull << 2)
+#define GPUB_MACHINE_PRICE     (1ull << 0)
+#define GPUB_MACHINE_SSH_PORT  (1ull << 1)
+#define GPUB_MACHINE_CREATED   (1ull << 2)
 #define GPUB_MACHINE_NOT_AFTER (1ull << 3) /* the kill switch as the cloud has it */
-#define GPUB_MACHINE_SPENT    (1ull << 4)
+#define GPUB_MACHINE_SPENT     (1ull << 4)
 
 struct gpub_machine {
   uint64_t size;
@@ -346,11 +353,11 @@ struct gpub_http_request {
   void *on_body_ctx;
 };
 
-struct gpub_http_response { /* out-struct; the memory it points at lives until the plugin's call returns */
-  uint64_t size;
-  int32_t status;        /* 0 when no answer was read */
-  uint32_t http_version; /* 11, 20, 30 */
-  uint32_t sent;         /* GPUB_SENT_* */
+struct gpub_http_response { /* the plugin's memory: it sets size, the host fills the rest */
+  uint64_t size;            /* what it points at lives until the plugin's call returns */
+  int32_t status;           /* 0 when no answer was read */
+  uint32_t http_version;    /* 11, 20, 30 */
+  uint32_t sent;            /* GPUB_SENT_* */
   uint32_t retry_after_ms;
   const struct gpub_kv *headers; /* of the final block; names in lower case */
   uint64_t nheaders;
@@ -375,8 +382,8 @@ struct gpub_host {
 
   /* event: a dotted name; text: "key=value ...".  Registered secrets are masked. */
   void (*log) (struct gpub_call *, int32_t level, const char *event, const char *text);
-  int32_t (*cancelled) (struct gpub_call *);  /* 1 once cancelled or past the deadline */
-  uint32_t (*ms_left) (struct gpub_call *);   /* 0 past the deadline */
+  int32_t (*cancelled) (struct gpub_call *);          /* 1 once cancelled or past the deadline */
+  uint32_t (*ms_left) (struct gpub_call *);           /* 0 past the deadline */
   int32_t (*sleep) (struct gpub_call *, uint32_t ms); /* GPUB_OK, or GPUB_E_CANCELLED at once */
   int64_t (*now_ms) (struct gpub_call *);
 
@@ -390,14 +397,15 @@ struct gpub_host {
                          const struct gpub_error *err);
 
   /* GPUB_OK once an answer was read, whatever its status; else the kind, with err filled. */
-  int32_t (*http) (struct gpub_call *, const struct gpub_http_request *, struct gpub_http_response *,
-                   struct gpub_error *err);
+  int32_t (*http) (struct gpub_call *, const struct gpub_http_request *,
+                   struct gpub_http_response *, struct gpub_error *err);
 
-  /* The bytes of a SECRET option, valid until the plugin's call returns.  GPUB_E_NOT_FOUND when unset. */
+  /* The bytes of a SECRET option, valid until the plugin's call returns.  GPUB_E_NOT_FOUND when
+   * unset. */
   int32_t (*secret) (struct gpub_call *, const char *option, const void **bytes, uint64_t *len);
 
-  /* A small durable store per provider, <= 64 KiB a key, no secrets.  Put is on disk before it returns;
-   * put with bytes NULL removes.  Got bytes live until the plugin's call returns. */
+  /* A small durable store per provider, <= 64 KiB a key, no secrets.  Put is on disk before it
+   * returns; put with bytes NULL removes.  Got bytes live until the plugin's call returns. */
   int32_t (*state_get) (struct gpub_call *, const char *key, const void **bytes, uint64_t *len);
   int32_t (*state_put) (struct gpub_call *, const char *key, const void *bytes, uint64_t len);
 };
@@ -423,8 +431,8 @@ struct gpub_provider {
   uint32_t reserved;
 
   /* Checks options only, no traffic.  *self is the plugin's. */
-  int32_t (*open) (const struct gpub_host *, struct gpub_call *, const struct gpub_config *, void **self,
-                   struct gpub_error *);
+  int32_t (*open) (const struct gpub_host *, struct gpub_call *, const struct gpub_config *,
+                   void **self, struct gpub_error *);
   void (*close) (void *self);
   /* The cheapest call that proves the credentials. */
   int32_t (*probe) (void *self, struct gpub_call *, struct gpub_identity *, struct gpub_error *);
@@ -433,12 +441,15 @@ struct gpub_provider {
                           struct gpub_error *);
   /* Emits the machine as soon as an id exists and returns once the cloud accepted.
    * An error after an emit means "exists and failed": the broker removes it. */
-  int32_t (*create) (void *self, struct gpub_call *, const struct gpub_create *, struct gpub_error *);
+  int32_t (*create) (void *self, struct gpub_call *, const struct gpub_create *,
+                     struct gpub_error *);
   /* Emits the machine, or returns GPUB_E_NOT_FOUND when the cloud says that it is gone. */
   int32_t (*get) (void *self, struct gpub_call *, const struct gpub_ref *, struct gpub_error *);
-  /* Emits every machine that carries the token (or, without tags, the name); scope_done for each scope. */
+  /* Emits every machine that carries the token (or, without tags, the name); scope_done for each
+   * scope. */
   int32_t (*find) (void *self, struct gpub_call *, const struct gpub_find *, struct gpub_error *);
-  /* Emits every machine and every stray resource with any gpubroker mark; scope_done for each scope. */
+  /* Emits every machine and every stray resource with any gpubroker mark; scope_done for each
+   * scope. */
   int32_t (*list) (void *self, struct gpub_call *, struct gpub_error *);
   /* Ends the machine and its resources.  GPUB_OK: the cloud accepted, or it is already gone. */
   int32_t (*remove) (void *self, struct gpub_call *, const struct gpub_ref *, struct gpub_error *);
@@ -446,8 +457,8 @@ struct gpub_provider {
   int32_t (*set_not_after) (void *self, struct gpub_call *, const struct gpub_ref *, int64_t ms,
                             struct gpub_error *);
   /* Appends text of the machine's console to out; the host gives cap, the plugin sets *len. */
-  int32_t (*console_log) (void *self, struct gpub_call *, const struct gpub_ref *, char *out, uint64_t cap,
-                          uint64_t *len, struct gpub_error *);
+  int32_t (*console_log) (void *self, struct gpub_call *, const struct gpub_ref *, char *out,
+                          uint64_t cap, uint64_t *len, struct gpub_error *);
 };
 
 /* Tags that the broker puts on every machine it creates (gpub_create.tags). */
