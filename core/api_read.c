@@ -202,7 +202,11 @@ api_logs (struct ask *q)
 {
   struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), false, &old);
 
-  if (l)
+  if (l && json_bool (q->body, "boot", false))
+    api_refuse (q, "bad-request",
+                "log in and read /var/log/cloud-init-output.log: gpubroker-cli ssh",
+                "the boot log: not in this version");
+  else if (l)
     api_final (q, json_pack ("{s:o}", "lines", api_log_lines (q->b, l->number)));
   lease_free (old);
 }
@@ -329,34 +333,12 @@ api_providers (struct ask *q)
   api_final (q, json_pack ("{s:o}", "providers", all));
 }
 
-static int
-leases_on (const struct broker *b, const char *cluster)
-{
-  int n = 0;
-
-  for (size_t i = 0; i < b->leases.n; i++)
-    n += b->leases.at[i]->cluster && strcmp (b->leases.at[i]->cluster, cluster) == 0;
-  return n;
-}
-
 void
 api_clusters (struct ask *q)
 {
   json_t *all = json_array ();
 
-  for (size_t i = 0; i < q->b->conf.nclusters; i++) {
-    const struct conf_cluster *k = &q->b->conf.clusters[i];
-    json_t *j = json_pack ("{s:s, s:s, s:i, s:s}", "name", k->name, "type", k->type, "leases",
-                           leases_on (q->b, k->name), "state", "unchecked");
-
-    json_put_str (j, "namespace", k->namespace_);
-    json_put_str (j, "control_plane", k->control_plane);
-    json_put_str (j, "k0s_version", k->k0s_version);
-    json_put_str (j, "cni", k->cni);
-    json_put_str (j, "cross_node", k->cross_node ? "required" : "no");
-    json_put_str (j, "locality", k->locality);
-    json_put_str (j, "gpu_stack", k->gpu_stack);
-    json_array_append_new (all, j);
-  }
+  for (size_t i = 0; i < q->b->conf.nclusters; i++)
+    json_array_append_new (all, cluster_json (q->b, &q->b->conf.clusters[i]));
   api_final (q, json_pack ("{s:o}", "clusters", all));
 }

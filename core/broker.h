@@ -55,6 +55,12 @@ struct provider {
   json_t *seen;    /* the list that is arriving */
 };
 
+struct cluster { /* of the configuration, as the last look found it */
+  struct broker *broker;
+  char *name;
+  json_t *seen; /* members of docs/schema/cluster.json; NULL before the first look */
+};
+
 struct waiter {
   struct bus_ticket ticket;
   int64_t op;       /* 0: any operation of the lease */
@@ -96,6 +102,7 @@ struct broker {
   struct match_locality *localities; /* of the configuration, as the matcher wants them */
 
   VEC (struct provider *) providers;
+  VEC (struct cluster *) clusters;
   VEC (struct lease *) leases; /* all that are not over, and what this turn ended */
   VEC (struct op *) ops;       /* running */
   VEC (struct waiter) waiters;
@@ -120,6 +127,7 @@ void feed_lease (struct broker *b, const struct lease *l, const char *what, cons
 void feed_provider (struct broker *b, const char *provider, const char *what, const char *text);
 void feed_broker (struct broker *b, const char *what, const char *text);
 void feed_step (struct lease *l, const char *step, const char *text); /* progress within a state */
+void feed_tick (void); /* collects the operator's programs that have ended */
 void feed_alarm (struct broker *b, const char *what, const char *text); /* and notify_command */
 
 /* ops.c - operations and who waits for them */
@@ -200,6 +208,10 @@ bool providers_starting (const struct broker *b);
 void provider_refresh (struct provider *p);
 void provider_reconcile (struct provider *p);
 json_t *provider_json (const struct provider *p);
+
+/* clusters.c */
+void clusters_start (struct broker *b);
+json_t *cluster_json (const struct broker *b, const struct conf_cluster *k);
 
 /* budget.c - pure sums over the books */
 int64_t budget_rate (const struct broker *b, const char *owner); /* NULL: everybody */

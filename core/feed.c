@@ -4,9 +4,11 @@
  */
 #include "config.h"
 
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "core/broker.h"
 #include "core/json.h"
@@ -107,16 +109,37 @@ feed_step (struct lease *l, const char *step, const char *text)
   ops_progress (l->broker, l);
 }
 
-/* The operator's own program, with the alarm as its arguments.  It runs beside us and is not waited
- * for. */
+static VEC (pid_t) notified = VEC_EMPTY;
+
+/* The operator's own program, with the alarm as its arguments.  It runs beside us, with no signal
+ * blocked. */
 static void
 notify (const struct broker *b, const char *what, const char *text)
 {
   char *argv[] = { b->conf.broker.notify_command, (char *) what, (char *) text, NULL };
+  posix_spawnattr_t attr;
+  sigset_t none;
   pid_t pid;
 
-  if (argv[0] && posix_spawn (&pid, argv[0], NULL, NULL, argv, environ) != 0)
+  if (!argv[0])
+    return;
+  sigemptyset (&none);
+  posix_spawnattr_init (&attr);
+  posix_spawnattr_setsigmask (&attr, &none);
+  posix_spawnattr_setflags (&attr, POSIX_SPAWN_SETSIGMASK);
+  if (posix_spawn (&pid, argv[0], NULL, &attr, argv, environ) == 0)
+    *vec_push (&notified) = pid;
+  else
     log_at (LOG_ERR, "notify.failed", "command=%s", argv[0]);
+  posix_spawnattr_destroy (&attr);
+}
+
+void
+feed_tick (void)
+{
+  for (size_t i = notified.n; i-- > 0;)
+    if (waitpid (notified.at[i], NULL, WNOHANG) != 0)
+      vec_drop (&notified, i);
 }
 
 void

@@ -81,6 +81,7 @@ libcore_la_SOURCES  = \
 	%D%/attempts.c \
 	%D%/budget.c \
 	%D%/calls.c \
+	%D%/clusters.c \
 	%D%/engine.c \
 	%D%/feed.c \
 	%D%/hints.c \

@@ -208,12 +208,10 @@ args_leave (struct lease *l, struct attempt *a)
 /* ---- the cluster ---- */
 
 json_t *
-args_cluster (struct lease *l, struct attempt *a)
+args_of_cluster (const struct conf_cluster *k)
 {
-  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
   json_t *c = json_object ();
 
-  (void) a;
   json_put_str (c, "name", k->name);
   json_put_str (c, "type", k->type);
   json_put_str (c, "namespace", k->namespace_);
@@ -225,6 +223,13 @@ args_cluster (struct lease *l, struct attempt *a)
   json_put_str (c, "device_plugin_image", k->device_plugin_image);
   json_object_set_new (c, "allow_private", json_boolean (k->allow_private));
   return json_pack ("{s:o}", "cluster", c);
+}
+
+json_t *
+args_cluster (struct lease *l, struct attempt *a)
+{
+  (void) a;
+  return args_of_cluster (conf_cluster (&l->broker->conf, l->cluster));
 }
 
 json_t *

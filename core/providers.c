@@ -25,13 +25,15 @@ provider_find (struct broker *b, const char *name)
 static bool
 coming (const struct provider *p)
 {
+  bool lately = now_ms () < p->down_ms + p->broker->times.comeback;
   struct offers_info info = { 0 };
 
-  if (p->paused || p->problem.kind != ERR_NONE)
+  if (p->paused || p->problem.kind == ERR_AUTH || p->problem.kind == ERR_INVALID)
     return false;
   if (!p->up)
-    return now_ms () < p->down_ms + p->broker->times.comeback;
-  return offers_info (p->broker->offers, p->name, &info) && info.listed_ms == 0;
+    return lately;
+  offers_info (p->broker->offers, p->name, &info);
+  return info.listed_ms == 0 && (p->problem.kind == ERR_NONE || lately);
 }
 
 bool

@@ -268,6 +268,7 @@ start_children (struct broker *b, struct err *e)
                             .argv = (const char *const[]){ "gpubroker-runner", "--kube", NULL },
                             .config = none },
       runner_state, b);
+  clusters_start (b);
   return providers_start (b, e);
 }
 
@@ -279,6 +280,7 @@ tick (void *ctx)
   struct broker *b = ctx;
 
   engine_tick (b);
+  feed_tick ();
   ops_tick (b);
   bus_beat (b->bus, (uint64_t) b->epoch, (uint64_t) b->seq);
   loop_after (b->loop, TICK_MS, tick, b);

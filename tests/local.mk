@@ -8,10 +8,20 @@ check_PROGRAMS += test_layout.t test_cxx.t test_base.t
 TESTS          += test_layout.t test_cxx.t test_base.t
 EXTRA_DIST     += %D%/unit/tap.h
 
-SYSTEM_TESTS += tests/system/rent_none.py tests/system/rent_join.py
+SYSTEM_TESTS += \
+	tests/system/alarms.py \
+	tests/system/rent_none.py \
+	tests/system/rent_join.py \
+	tests/system/sweep.py \
+	tests/system/sweep_join.py \
+	$(NULL)
 EXTRA_DIST   += \
+	%D%/system/alarms.py \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
+	%D%/system/pool_hook.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
+	%D%/system/sweep.py \
+	%D%/system/sweep_join.py \
 	$(NULL)

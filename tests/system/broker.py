@@ -91,9 +91,10 @@ def setting(value):
 
 
 class Broker:
-    def __init__(self, *providers, clusters=(), uids=None, env=None, defaults=None, limits=None, times=TIMES, valgrind=False):
+    def __init__(self, *providers, clusters=(), uids=None, env=None, defaults=None, limits=None, times=TIMES, broker=None):
         self.providers, self.clusters, self.uids = list(providers), list(clusters), uids
         self.env, self.defaults, self.limits, self.times = env or {}, defaults or {}, limits or {}, times
+        self.broker = broker or {}
         self.dir = tempfile.mkdtemp(prefix="gpub-")
         self.endpoint, self.proc, self.ctx = f"ipc://{self.dir}/run/bus", None, zmq.Context()
         self.log = os.path.join(self.dir, "log")
@@ -115,7 +116,8 @@ class Broker:
             providers.append(p)
         uids = self.uids or [{"uid": os.geteuid(), "rights": "admin", "principal": "tester"}]
         top = {
-            "broker": {"name": "test", "state_dir": self.state, "run_dir": f"{self.dir}/run", "log_level": "debug"},
+            "broker": {"name": "test", "state_dir": self.state, "run_dir": f"{self.dir}/run", "log_level": "debug",
+                       **self.broker},
             "bus": {"requests": [self.endpoint], "events": [f"ipc://{self.dir}/run/events"], "uids": uids},
             "defaults": {"cluster": "none", "ttl": "1h", "deadline": "2m", **self.defaults},
             "limits": self.limits, "providers": providers, "clusters": list(self.clusters)}
