@@ -3,5 +3,6 @@ noinst_LTLIBRARIES    += libplugins.la
 libplugins_la_SOURCES  = %D%/util.c %D%/util.h
 libplugins_la_LIBADD   = libbase.la
 
+include plugins/hyperstack/local.mk
 include plugins/shadeform/local.mk
 include plugins/static/local.mk

@@ -364,7 +364,10 @@ def wait_for_the_end(stay):
 
 
 def main(cloud_class, description):
-    opt = options(description).parse_args()
+    run(cloud_class, options(description).parse_args())
+
+
+def run(cloud_class, opt):
     cloud = cloud_class(opt)
     server = serve(cloud, opt.bind, opt.port)
     base = "http://%s:%d" % (opt.bind, server.server_port)
