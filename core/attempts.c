@@ -60,11 +60,13 @@ attempt_happens (struct attempt *a, enum attempt_event ev)
   if (attempt_ended (a->state)) {
     a->ended_ms = now_ms ();
     a->wanted = false;
-    json_decref (a->create);
-    a->create = NULL;
   } else if (attempt_ended (was)) {
     a->ended_ms = 0;
     a->gone_seen = 0;
+  }
+  if (a->state != ATTEMPT_SENT && a->state != ATTEMPT_UNKNOWN) {
+    json_decref (a->create); /* its fate is known: those bytes are never sent again */
+    a->create = NULL;
   }
   a->fresh = false;
   if (was != a->state) {

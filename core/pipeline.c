@@ -327,6 +327,19 @@ rewind_to_mint (struct lease *l, const struct step *s)
     l->stage = 0;
 }
 
+/* limits.joins bounds how many machines are made nodes at once: the others wait, rented but
+ * unhurried. */
+static bool
+has_place (const struct lease *l)
+{
+  const struct broker *b = l->broker;
+  uint32_t busy = 0;
+
+  for (size_t i = 0; i < b->leases.n; i++)
+    busy += b->leases.at[i]->state == LEASE_JOINING && b->leases.at[i]->call;
+  return busy < b->conf.limits.joins;
+}
+
 void
 pipeline_work (struct lease *l)
 {
@@ -346,6 +359,11 @@ pipeline_work (struct lease *l)
   }
   rewind_to_mint (l, s);
   s = current (l, a);
+  if (l->state == LEASE_JOINING && !has_place (l)) {
+    feed_step (l, "join", "waiting: limits.joins machines are being joined");
+    engine_later (l, l->broker->times.poll);
+    return;
+  }
   feed_step (l, s->name, "");
   if (s->ssh)
     run_ssh (l, a, s);
