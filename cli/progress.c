@@ -44,15 +44,17 @@ draw (struct progress *p)
 static void
 describe (char *buf, size_t size, const json_t *j)
 {
-  const char *text = json_str (j, "text", json_str (j, "step", NULL));
+  const char *text = json_str (j, "text", "");
   int64_t attempt = json_i64 (j, "attempt", 1);
   char price[FMT], try[FMT] = "";
 
+  if (!*text) /* a step that has just begun */
+    text = json_str (j, "step", "");
   fmt_money_of (price, j, "price_udollar");
   if (attempt > 1)
     snprintf (try, sizeof try, " (try %lld)", (long long) attempt);
   snprintf (buf, size, "%s %s%s%.200s%s%s%s", json_str (j, "lease", ""), json_str (j, "state", ""),
-            text ? ": " : "", text ? text : "", try, *price ? "  " : "", price);
+            *text ? ": " : "", text, try, *price ? "  " : "", price);
   if (*price && strlen (buf) + 3 < size)
     strcat (buf, "/h");
 }

@@ -25,3 +25,6 @@ EXTRA_DIST   += \
 	%D%/system/sweep.py \
 	%D%/system/sweep_join.py \
 	$(NULL)
+
+# A distributed tree can show and test itself, too.
+EXTRA_DIST += scripts/demo scripts/demo.py scripts/setup scripts/test
