@@ -46,6 +46,30 @@ def life(b, cloud, c):
     t.eq(cloud.machines(), [], "no machine is left")
 
 
+def without_gpu(b, cloud, c):
+    code, out, err = b.cli("rent", "--gpu", "none", "--cluster", "spoke-a", "--name", "cpu", "--json")
+    t.eq(code, 0, "a machine without GPU joins too")
+    labels = nodes(c)[b.lease("cpu")["node"]]["metadata"]["labels"]
+    t.eq([k for k in labels if k.startswith("nvidia.com/")], [], "without labels of a GPU")
+    t.eq(b.cli("release", "cpu", "--no-drain")[0], 0, "and is released without draining")
+    t.eq((nodes(c), cloud.machines()), ({}, []), "leaving nothing")
+
+
+def later(b, cloud, c):
+    """A machine that was rented alone joins a cluster afterwards, and is looked at again."""
+    t.eq(b.cli("rent", "--gpu", "H100", "--cluster", "none", "--name", "late")[0], 0, "rented outside of any cluster")
+    t.eq(nodes(c), {}, "it is no Node")
+    t.eq(b.cli("join", "late", "--cluster", "spoke-a")[0], 0, "then joined")
+    t.eq(list(nodes(c)), [b.lease("late")["node"]], "it is one")
+    code, out, err = b.cli("verify", "late", "--json")
+    t.eq(code, 0, "verified again")
+    t.ok("node-ready" in out, "with the rows of the verification")
+    secrets = c.management["api"].get(f"/api/v1/namespaces/{c.info['namespace']}/secrets")["items"]
+    t.eq([x["metadata"]["name"] for x in secrets if "token" in x.get("data", {})], [], "no join token is left")
+    t.eq(b.cli("release", "late")[0], 0, "and released")
+    t.eq((nodes(c), cloud.machines()), ({}, []), "leaving nothing")
+
+
 def main():
     mode = os.environ.get("GPUB_TEST_KUBE", "auto")
     with tempfile.TemporaryDirectory() as d, cluster.Clusters(mode, d, "10.77.0.1") as c:
@@ -54,6 +78,8 @@ def main():
         with Cloud("shadeform", *HOOKS) as cloud, Broker(cloud.provider(), clusters=[spoke(c.info)]) as b:
             b.offers_there()
             t.run(life, b, cloud, c)
+            t.run(without_gpu, b, cloud, c)
+            t.run(later, b, cloud, c)
     t.done()
 
 
