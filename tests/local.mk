@@ -5,7 +5,7 @@ test_base_t_SOURCES   = %D%/unit/base.c
 test_base_t_LDADD     = libbase.la
 
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
-TESTS          += test_layout.t test_cxx.t test_base.t
+TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py
 EXTRA_DIST     += %D%/unit/tap.h
 
 SYSTEM_TESTS += \
@@ -20,6 +20,7 @@ EXTRA_DIST   += \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
 	%D%/system/pool_hook.py \
+	%D%/system/protocol_docs.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
 	%D%/system/sweep.py \
