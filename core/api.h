@@ -42,6 +42,7 @@ void api_refuse (struct ask *q, const char *code, const char *hint, const char *
  * answer.  Who did not ask for a single reply hears of its end. */
 struct op *api_accept (struct ask *q, const char *verb, const struct lease *l, json_t *extra);
 
+void api_again (struct ask *q, struct lease *l); /* runs the pipeline of a kept lease once more */
 json_t *api_log_lines (struct broker *b, int64_t lease);
 json_t *api_order (struct broker *b, const struct match *m, uint32_t disk_gib, size_t from,
                    size_t limit);

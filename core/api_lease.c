@@ -16,7 +16,7 @@ api_release (struct ask *q)
   l->no_drain = !json_bool (q->body, "drain", true);
   l->evict_force = json_bool (q->body, "evict_force", false);
   l->drain_timeout_ms = json_i64 (q->body, "drain_timeout_ms", 300000);
-  if (old) { /* it is over: releasing again is no error */
+  if (old || lease_ended (l->state)) { /* releasing again is no error */
     struct op *o = api_accept (q, "release", l, NULL);
 
     ops_finish (q->b, o, NULL);
@@ -57,6 +57,15 @@ api_join (struct ask *q)
 }
 
 void
+api_again (struct ask *q, struct lease *l)
+{
+  l->deadline_ms = now_ms () + q->b->conf.defaults.deadline_ms;
+  l->keep_until_ms = 0;
+  api_accept (q, "retry", l, NULL);
+  engine_event (l, LEV_RETRY);
+}
+
+void
 api_retry (struct ask *q)
 {
   struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), true, &old);
@@ -68,10 +77,7 @@ api_retry (struct ask *q)
                 "%s is %s: only a lease that failed and was kept can be tried again", l->id,
                 lease_state_name (l->state));
   } else {
-    l->deadline_ms = now_ms () + q->b->conf.defaults.deadline_ms;
-    l->keep_until_ms = 0;
-    api_accept (q, "retry", l, NULL);
-    engine_event (l, LEV_RETRY);
+    api_again (q, l);
   }
   lease_free (old);
 }

@@ -157,8 +157,7 @@ resumed (struct ask *q)
                 lease_state_name (l->state));
   } else if (l->state == LEASE_FAILED_KEPT) {
     q->key = NULL;
-    api_accept (q, "retry", l, NULL);
-    engine_event (l, LEV_RETRY);
+    api_again (q, l);
   } else {
     struct op *old;
 

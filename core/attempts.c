@@ -182,8 +182,8 @@ duplicate (struct attempt *a, const json_t *machine)
   attempt_learn (twin, machine);
 }
 
-static void
-see_machine (struct attempt *a, const json_t *machine)
+void
+attempt_see (struct attempt *a, const json_t *machine)
 {
   a->seen = true;
   if (a->machine.id && !same_machine (a, machine))
@@ -200,7 +200,7 @@ on_item (struct lease *l, struct attempt *a, const json_t *item)
 
   (void) l;
   json_array_foreach (json_object_get (item, "machines"), i, machine)
-    see_machine (a, machine);
+    attempt_see (a, machine);
   if (json_object_get (item, "resource"))
     learn_resource (a, json_object_get (item, "resource"));
   if (scope && strcmp (json_str (scope, "how", ""), "complete") != 0)

@@ -183,7 +183,9 @@ void attempt_work (struct attempt *a);
 void attempt_save (struct attempt *a);
 void attempt_later (struct attempt *a, int64_t ms);
 void attempt_learn (struct attempt *a, const json_t *machine); /* what the cloud says of it */
-json_t *attempt_ref (const struct attempt *a);                 /* args of get and remove */
+void attempt_see (struct attempt *a,
+                  const json_t *machine); /* the same; another id makes it a duplicate to remove */
+json_t *attempt_ref (const struct attempt *a); /* args of get and remove */
 /* Remembers the failure of what the cloud had accepted at first. */
 void attempt_remember (struct attempt *a, const struct err *why);
 

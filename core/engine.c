@@ -121,6 +121,7 @@ act (struct lease *l, unsigned actions)
     if (!l->ready_ms)
       l->ready_ms = now_ms ();
     l->failed = false;
+    l->keep_until_ms = 0;
     set_str (&l->cause_code, NULL);
     set_str (&l->cause_text, NULL);
     json_decref (l->failure);
@@ -191,7 +192,8 @@ engine_fail (struct lease *l, json_t *failure, bool next_offer)
   engine_cause (l, code, "%s: %s", json_str (failure, "step", "step"), text);
   if (a)
     attempt_reason (a, code, text);
-  if (l->ready_ms && engine_event (l, LEV_SICK)) /* what served is never ended by a step that failed */
+  if (l->ready_ms &&
+      engine_event (l, LEV_SICK)) /* what served is never ended by a step that failed */
     return;
   if (next_offer && engine_event (l, LEV_NEXT))
     return;

@@ -149,32 +149,46 @@ provider_refresh (struct provider *p)
 
 /* ---- machines ---- */
 
-/* Takes what the cloud shows to the attempt with that token, in memory or in the store. */
-static bool
-known (struct provider *p, const json_t *machine, int64_t number, const char *token)
+static struct attempt *
+with_token (struct lease *l, const struct provider *p, const char *token, const char *id)
 {
-  struct lease *l = engine_lease (p->broker, number), *old = NULL;
+  struct attempt *first = NULL;
 
-  if (!l)
-    l = old = store_lease (p->broker->store, number);
   for (size_t i = 0; l && i < l->nattempts; i++) {
     struct attempt *a = l->attempts[i];
 
     if (!a->token || strcmp (a->token, token) != 0 || strcmp (a->provider, p->name) != 0)
       continue;
-    if (a->machine.id && strcmp (a->machine.id, json_str (machine, "id", "")) != 0)
-      continue;
-    if (old) { /* over in our books, and yet there: it comes back to be removed */
-      old->broker = p->broker;
-      *vec_push (&p->broker->leases) = old;
-      feed_alarm (p->broker, "reappeared", a->name);
-    }
-    attempt_learn (a, machine);
-    engine_save (l);
-    return true;
+    if (a->machine.id && strcmp (a->machine.id, id) == 0)
+      return a;
+    if (!first)
+      first = a;
   }
-  lease_free (old);
-  return false;
+  return first;
+}
+
+/* Takes what the cloud shows to the attempt with that token, in memory or in the store. */
+static bool
+known (struct provider *p, const json_t *machine, int64_t number, const char *token)
+{
+  struct lease *l = engine_lease (p->broker, number), *old = NULL;
+  struct attempt *a;
+
+  if (!l)
+    l = old = store_lease (p->broker->store, number);
+  a = with_token (l, p, token, json_str (machine, "id", ""));
+  if (!a) {
+    lease_free (old);
+    return false;
+  }
+  if (old) { /* over in our books, and yet there: it comes back to be removed */
+    old->broker = p->broker;
+    *vec_push (&p->broker->leases) = old;
+    feed_alarm (p->broker, "reappeared", a->name);
+  }
+  attempt_see (a, machine);
+  engine_save (l);
+  return true;
 }
 
 static void
