@@ -9,10 +9,11 @@ exampledir        = $(docdir)/examples
 dist_example_DATA = %D%/examples/gpubroker.conf
 dist_example_SCRIPTS = %D%/examples/events.py %D%/examples/rent.py
 
-EXTRA_DIST  += %D%/schema/examples %D%/children.md %D%/cluster-codes.md %D%/protocol.md
+dist_doc_DATA = README.md HACKING.md SECURITY.md NEWS LICENSE %D%/operations.md %D%/protocol.md %D%/cluster-codes.md
+EXTRA_DIST  += %D%/schema/examples %D%/children.md
 
-TESTS       += tests/system/schema.py
-EXTRA_DIST  += tests/system/schema.py tests/system/schemas.py
+TESTS       += tests/system/schema.py tests/system/hints_docs.py
+EXTRA_DIST  += tests/system/hints_docs.py tests/system/schema.py tests/system/schemas.py
 
 # Manual pages are POD, here and beside the plugins: man_MANS += NAME.7 makes one of NAME.pod.
 # Without pod2man none is built or installed.
