@@ -118,6 +118,8 @@ attempt_learn (struct attempt *a, const json_t *j)
     json_decref (a->resources);
     a->resources = json_deep_copy (resources);
   }
+  a->shown = !m->state || (strncmp (m->state, "stop", 4) != 0 && strcmp (m->state, "error") != 0 &&
+                           strcmp (m->state, "gone") != 0);
   attempt_happens (a, AEV_MACHINE);
 }
 
@@ -446,6 +448,10 @@ attempt_work (struct attempt *a)
   case ATTEMPT_REMOVING:
   case ATTEMPT_LEAKED:
     remove_machine (a, p);
+    break;
+  case ATTEMPT_CREATED:
+    if (a->gone_seen)
+      watch_attempt (a);
     break;
   default:
     break;

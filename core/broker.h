@@ -36,6 +36,7 @@ struct times {
   int64_t warn;     /* before expiry */
   int64_t comeback; /* how long a dead provider is waited for before its offers count as none */
   int64_t restart;  /* the first delay before a dead child is started again */
+  int64_t lag;     /* the most that a provider's visibility lag may be */
 };
 
 struct provider {
@@ -50,6 +51,7 @@ struct provider {
   uint64_t refresh_timer, reconcile_timer;
   int64_t visibility_lag_ms, idempotency_ms;
   bool idempotent;
+  bool frozen; /* too many machines were missing from the last list */
   uint64_t calls, errors;
   json_t *orphans; /* array, from the last complete list */
   json_t *seen;    /* the list that is arriving */
@@ -200,6 +202,14 @@ json_t *rent_target (const struct attempt *a);
 /* pipeline.c - from there to a proven node, and back */
 void pipeline_work (struct lease *l);
 void pipeline_lint (struct lease *l, call_done *done); /* before any money is spent */
+void pipeline_health (struct lease *l, struct attempt *a, call_done *done);
+void pipeline_delete_node (struct lease *l, struct attempt *a, call_done *done);
+
+/* watch.c - machines that nobody ended, and yet the cloud shows no more */
+void watch_begin (struct provider *p); /* a list begins */
+void watch_end (struct provider *p);   /* it was complete */
+void watch_attempt (struct attempt *a);
+void watch_interrupted (struct lease *l);
 
 /* providers.c */
 int providers_start (struct broker *b, struct err *e);

@@ -56,6 +56,9 @@ on_result (void *ctx, uint32_t id, const struct call_result *r)
     else
       l->call = 0;
     q->done (l, a, r);
+    /* Its timer may have rung meanwhile, and found the call in its way. */
+    if (a && !a->call && !a->timer)
+      attempt_later (a, 0);
   }
   free (q);
 }

@@ -101,6 +101,7 @@ libcore_la_SOURCES  = \
 	%D%/store_put.c \
 	%D%/truth.c %D%/truth.h \
 	%D%/turn.c \
+	%D%/watch.c \
 	%D%/fault.c %D%/fault.h \
 	%D%/heap.c %D%/heap.h \
 	%D%/loop.c %D%/loop.h \

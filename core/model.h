@@ -53,6 +53,7 @@ struct attempt {
   bool scopes_bad; /* during a find: a scope did not complete */
   bool seen;       /* during a find or get: the machine came */
   bool asked;      /* remove was accepted in this process's life */
+  bool shown;      /* since the list began: seen, and not stopped */
 };
 
 struct lease {

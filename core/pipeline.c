@@ -319,6 +319,21 @@ pipeline_lint (struct lease *l, call_done *then)
   run_kube (l, "lint", args_cluster (l, NULL), l->broker->times.call, then);
 }
 
+void
+pipeline_health (struct lease *l, struct attempt *a, call_done *then)
+{
+  json_t *args = args_cluster (l, NULL);
+
+  json_object_set_new (args, "nodes", json_pack ("[s]", a->name));
+  run_kube (l, "health", args, l->broker->times.call, then);
+}
+
+void
+pipeline_delete_node (struct lease *l, struct attempt *a, call_done *then)
+{
+  run_kube (l, "delete_node", args_node (l, a), l->broker->times.call, then);
+}
+
 /* A token lives in memory only; after a restart between mint and script it is asked for again. */
 static void
 rewind_to_mint (struct lease *l, const struct step *s)

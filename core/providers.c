@@ -245,6 +245,7 @@ list_result (void *ctx, uint32_t id, const struct call_result *r)
     }
     json_decref (p->orphans);
     p->orphans = json_incref (p->seen);
+    watch_end (p);
   }
   json_decref (p->seen);
   p->seen = NULL;
@@ -261,6 +262,7 @@ provider_reconcile (struct provider *p)
   p->reconcile_timer = 0;
   p->reconciling = true;
   p->seen = json_array ();
+  watch_begin (p);
   ask (p, "list", NULL, p->broker->times.listing, list_item, list_result);
 }
 
@@ -310,6 +312,8 @@ capable (struct provider *p)
   }
   p->idempotent = bits & 1;
   p->visibility_lag_ms = json_i64 (d, "visibility_lag_ms", 0);
+  if (p->visibility_lag_ms > p->broker->times.lag)
+    p->visibility_lag_ms = p->broker->times.lag;
   p->idempotency_ms = json_i64 (d, "idempotency_window_s", 0) * 1000;
   offers_provider (p->broker->offers, p->name, json_str (d, "name", p->conf->plugin), bits);
 }

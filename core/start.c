@@ -39,6 +39,7 @@ static const struct times usual = {
   .warn = 15 * 60000,
   .restart = 1000,
   .comeback = 60000,
+  .lag = 10 * 60000,
 };
 
 static void
@@ -50,7 +51,7 @@ override_times (struct times *t)
   } all[] = {
 #define T(m) { #m, offsetof (struct times, m) }
     T (poll), T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot), T (create),
-    T (call), T (listing), T (join),      T (verify),    T (stable),    T (warn), T (restart),
+    T (call), T (listing), T (join),      T (verify),    T (stable),    T (warn), T (restart), T (lag),
 #undef T
   };
   const char *text = getenv ("GPUB_TEST_TIMES");
