@@ -36,7 +36,7 @@ struct times {
   int64_t warn;     /* before expiry */
   int64_t comeback; /* how long a dead provider is waited for before its offers count as none */
   int64_t restart;  /* the first delay before a dead child is started again */
-  int64_t lag;     /* the most that a provider's visibility lag may be */
+  int64_t lag;      /* the most that a provider's visibility lag may be */
 };
 
 struct provider {

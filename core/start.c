@@ -50,8 +50,9 @@ override_times (struct times *t)
     size_t at;
   } all[] = {
 #define T(m) { #m, offsetof (struct times, m) }
-    T (poll), T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot), T (create),
-    T (call), T (listing), T (join),      T (verify),    T (stable),    T (warn), T (restart), T (lag),
+    T (poll),   T (gone),   T (retry_min), T (retry_max), T (ssh_retry),
+    T (boot),   T (create), T (call),      T (listing),   T (join),
+    T (verify), T (stable), T (warn),      T (restart),   T (lag),
 #undef T
   };
   const char *text = getenv ("GPUB_TEST_TIMES");

@@ -10,6 +10,7 @@ EXTRA_DIST     += %D%/unit/tap.h
 
 SYSTEM_TESTS += \
 	tests/system/alarms.py \
+	tests/system/lost_replies.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
 	tests/system/sweep.py \
@@ -21,6 +22,7 @@ EXTRA_DIST   += \
 	%D%/system/machine_hook.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \
+	%D%/system/lost_replies.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
 	%D%/system/sweep.py \

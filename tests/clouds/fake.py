@@ -13,7 +13,8 @@ CONTROL CALLS (JSON in, JSON out, no key; stable)
   GET    /_fake/machines                the full truth, ended ones included: [{"id", "name", "status", "details", "foreign",
                                         "tags", "node", "created_ms", "active_ms", "ended_ms", "gone_ms", "kill_at_ms",
                                         "price_udollar", "cost_udollar", "request"}]
-  POST   /_fake/machines                add a machine that somebody else made: {"name", "tags": [...]} -> {"id"}
+  POST   /_fake/machines                add a machine that somebody else made: {"name", "tags": [...]} -> {"id"}; or a second one
+                                        of the same create: {"twin_of": ID}
   POST   /_fake/machines/ID             {"do": "preempt" | "vanish" | "fail" | "end" | "status", "status": S, "details": D,
                                         "configuration": {...}}: reclaimed | gone without a trace | error state | as if
                                         deleted by hand | stuck in status S until {"do": "status", "status": null}
@@ -52,6 +53,7 @@ FAULTS, for the next `times` calls of an endpoint (after `skip` calls went by un
                       then error · wrong-gpu {"configuration": {...}} · slow-boot {"seconds"} · preempted {"seconds"}
 """
 import argparse
+import copy
 import http.client
 import json
 import os
@@ -67,7 +69,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import faults
 import spec
-from machines import Park
+from machines import Machine, Park
 
 CONTROL = "/_fake"
 
@@ -220,10 +222,19 @@ class Cloud:
         return [m.truth() for m in self.park.all.values() if which in (None, m.id)]
 
     def control_post_machines(self, request, which=None):
+        body = request.body or {}
+        if "twin_of" in body:
+            return {"id": self.twin(self.park.all[body["twin_of"]]).id}
         if which is None:
-            return {"id": self.add_foreign(request.body or {}).id}
+            return {"id": self.add_foreign(body).id}
         self.park.order(self.park.all[which], request.body)
         return None
+
+    def twin(self, m):
+        """What a create that was carried out twice leaves behind."""
+        twin = Machine(self.park, m.name, list(m.tags), m.price_udollar, request=m.request)
+        twin.extra, twin.hook = copy.deepcopy(m.extra), m.hook
+        return self.park.add(twin)
 
     def control_get_bill(self, request):
         return self.park.bill()
