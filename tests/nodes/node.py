@@ -119,9 +119,13 @@ def clean_cgroups(where):
 
 
 def inside(command):
-    """Namespaces are ours here: a bridge, and cgroup2 alone where the host may have both versions mounted."""
+    """Namespaces are ours here: a bridge, and cgroup2 alone where the host may have both versions mounted.
+
+    A bridge without an address of its own takes a port's, and another one when that machine ends: what the others
+    send is lost until they ask again.
+    """
     for argv in (["mount", "--make-rprivate", "/"], ["ip", "link", "set", "lo", "up"],
-                 ["ip", "link", "add", "gpub0", "type", "bridge"],
+                 ["ip", "link", "add", "gpub0", "address", "02:00:0a:4d:00:01", "type", "bridge"],
                  ["ip", "addr", "add", NET + "1/24", "dev", "gpub0"], ["ip", "link", "set", "gpub0", "up"],
                  ["umount", "-lR", "/sys/fs/cgroup"], ["mount", "-t", "sysfs", "sysfs", "/sys"],
                  ["mount", "-t", "cgroup2", "none", "/sys/fs/cgroup"]):
