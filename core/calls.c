@@ -23,7 +23,7 @@ find (const struct asked *q, uint32_t id, struct lease **l, struct attempt **a)
   if (!*l)
     return false;
   if (q->attempt == 0)
-    return (*l)->call == id;
+    return (*l)->call == id && (*l)->call_child == q->child; /* each child counts for itself */
   for (size_t i = 0; i < (*l)->nattempts; i++)
     if ((*l)->attempts[i]->number == q->attempt)
       *a = (*l)->attempts[i];
