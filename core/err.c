@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/json.h"
 
 static const char *const names[] = {
   "ok",          "invalid",     "auth",    "not-found", "conflict",    "quota",    "capacity",
@@ -25,6 +26,7 @@ set (struct err *e, enum err_kind kind, const char *code, const char *fmt, va_li
   e->sys = sys;
   snprintf (e->code, sizeof e->code, "%s", code);
   vsnprintf (e->text, sizeof e->text, fmt, ap);
+  json_clean (e->text);
   return -1;
 }
 
@@ -65,6 +67,7 @@ err_add (struct err *e, const char *fmt, ...)
   va_end (ap);
   n = strlen (e->text);
   snprintf (e->text + n, sizeof e->text - n, ": %s", rest);
+  json_clean (e->text);
   return -1;
 }
 

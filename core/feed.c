@@ -100,6 +100,7 @@ feed_step (struct lease *l, const char *step, const char *text)
 
   snprintf (clean, sizeof clean, "%s", text ? text : "");
   redact (clean);
+  json_clean (clean);
   if (l->step_name && l->step_text && strcmp (l->step_name, step) == 0 &&
       strcmp (l->step_text, clean) == 0)
     return;

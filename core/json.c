@@ -125,6 +125,38 @@ json_put_i64 (json_t *obj, const char *key, int64_t value)
   json_object_set_new (obj, key, json_integer (value));
 }
 
+/* Of the letter at s; 0: no UTF-8. */
+static size_t
+letter (const unsigned char *s)
+{
+  size_t n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+  uint32_t code = s[0] & (0xffu >> (n + 1));
+  static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+
+  if (n < 2)
+    return n;
+  for (size_t i = 1; i < n; i++) {
+    if (s[i] >> 6 != 2)
+      return 0;
+    code = code << 6 | (s[i] & 0x3fu);
+  }
+  return code < least[n] || code > 0x10ffff || code >> 11 == 0x1b ? 0 : n;
+}
+
+void
+json_clean (char *text)
+{
+  unsigned char *s = (unsigned char *) text;
+
+  while (*s) {
+    size_t n = letter (s);
+
+    if (n == 0)
+      *s = '?';
+    s += n ? n : 1;
+  }
+}
+
 static size_t
 distance (const char *a, const char *b)
 {

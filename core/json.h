@@ -40,6 +40,9 @@ struct json_member {
 };
 int json_check (const json_t *obj, const struct json_member *members, size_t n, struct err *e);
 
+/* Bytes that are no UTF-8 become '?': Jansson refuses a whole string for a letter that "%.60s" cut. */
+void json_clean (char *text);
+
 /* The candidate with the smallest edit distance to word, if it is near enough to suggest; else NULL. */
 const char *nearest (const char *word, const char *const *candidates, size_t n);
 

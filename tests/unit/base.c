@@ -26,6 +26,31 @@ test_scan (void)
 }
 
 static void
+test_clean (void)
+{
+  static const char *const texts[][2] = {
+    { "plain", "plain" },
+    { "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
+    { "cut \xc3", "cut ?" },
+    { "cut \xf0\x9f' on", "cut ?" "?' on" },
+    { "long \xc0\xaf", "long ??" },
+    { "half \xed\xa0\x80", "half ?" "??" },
+    { "\xff", "?" },
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (texts); i++) {
+    char text[32];
+    AUTO_JSON json_t *j = NULL;
+
+    strcpy (text, texts[i][0]);
+    json_clean (text);
+    is_str (text, texts[i][1], "no letter is lost, no byte but a bad one");
+    j = json_string (text);
+    ok (j != NULL, "and Jansson takes it");
+  }
+}
+
+static void
 test_check (void)
 {
   static const struct json_member members[] = { { "cluster", JSON_STRING, true }, { "n", JSON_INTEGER, false } };
@@ -104,6 +129,7 @@ main (void)
   test_err ();
   test_scan ();
   test_check ();
+  test_clean ();
   test_wire ();
   test_redact ();
   return done ();
