@@ -23,7 +23,7 @@ set_paused (struct ask *q, bool paused)
   if (!p)
     return;
   p->paused = paused;
-  snprintf (key, sizeof key, "paused:%.100s", p->name);
+  provider_pause_key (p->name, key, sizeof key);
   store_put_meta (q->b->store, key, paused ? "1" : "0");
   feed_provider (q->b, p->name, paused ? "paused" : "resumed", q->r->principal);
   offers_state (q->b->offers, p->name,

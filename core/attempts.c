@@ -47,6 +47,7 @@ attempt_later (struct attempt *a, int64_t ms)
 void
 attempt_happens (struct attempt *a, enum attempt_event ev)
 {
+  bool was_current = a == lease_attempt (a->lease);
   enum attempt_state was = a->state;
 
   if (!attempt_next (a->state, a->wanted, ev, &a->state))
@@ -69,12 +70,16 @@ attempt_happens (struct attempt *a, enum attempt_event ev)
     a->create = NULL;
   }
   a->fresh = false;
+  if (was_current && !a->wanted)
+    call_give_up (a->lease); /* it is about this machine: nobody would know what to do with the answer */
   if (was != a->state) {
     a->tries = a->absent = 0;
     loop_cancel (a->lease->broker->loop, a->timer);
     a->timer = 0;
   }
   attempt_save (a);
+  if (attempt_ended (a->state) && lease_ended (a->lease->state))
+    engine_save (a->lease); /* its row says whether it is over, and now it may be */
   if (was != a->state || ev == AEV_UNWANTED) {
     log_at (LOG_INFO, "attempt", "lease=%s attempt=%lld state=%s machine=%s", a->lease->id,
             (long long) a->number, attempt_state_name (a->state),
@@ -371,13 +376,17 @@ proven_gone (struct attempt *a)
     attempt_later (a, pause);
 }
 
+bool
+attempt_answer_gone (const struct attempt *a, const struct call_result *r)
+{
+  return r->err.kind == ERR_NOT_FOUND || (r->err.kind == ERR_NONE && a->machine.state &&
+                                          strcmp (a->machine.state, "gone") == 0);
+}
+
 static void
 looked (struct lease *l, struct attempt *a, const struct call_result *r)
 {
-  bool gone = r->err.kind == ERR_NOT_FOUND || (r->err.kind == ERR_NONE && a->machine.state &&
-                                               strcmp (a->machine.state, "gone") == 0);
-
-  if (gone) {
+  if (attempt_answer_gone (a, r)) {
     proven_gone (a);
     return;
   }

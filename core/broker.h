@@ -188,6 +188,8 @@ void attempt_learn (struct attempt *a, const json_t *machine); /* what the cloud
 void attempt_see (struct attempt *a,
                   const json_t *machine); /* the same; another id makes it a duplicate to remove */
 json_t *attempt_ref (const struct attempt *a); /* args of get and remove */
+/* Does the answer to a get of it, already learnt, say that it is gone? */
+bool attempt_answer_gone (const struct attempt *a, const struct call_result *r);
 /* Remembers the failure of what the cloud had accepted at first. */
 void attempt_remember (struct attempt *a, const struct err *why);
 
@@ -220,6 +222,8 @@ bool providers_starting (const struct broker *b);
 void provider_refresh (struct provider *p);
 void provider_reconcile (struct provider *p);
 json_t *provider_json (const struct provider *p);
+/* Under which name the store holds whether it was paused ("1") or resumed by hand. */
+void provider_pause_key (const char *name, char *out, size_t size);
 
 /* clusters.c */
 void clusters_start (struct broker *b);

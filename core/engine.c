@@ -50,6 +50,7 @@ engine_cause (struct lease *l, const char *code, const char *fmt, ...)
   vsnprintf (text, sizeof text, fmt, ap);
   va_end (ap);
   redact (text);
+  json_clean (text);
   set_str (&l->cause_code, code);
   set_str (&l->cause_text, text);
 }
@@ -161,6 +162,7 @@ engine_event (struct lease *l, enum lease_event ev)
     return false;
   }
   call_give_up (l);
+  lease_forget_token (l); /* only the state that minted it has a use for it */
   l->state = next.state;
   l->state_ms = l->stage_ms = now_ms ();
   l->stage = l->tries = 0;

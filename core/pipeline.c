@@ -253,8 +253,10 @@ done (struct lease *l, struct attempt *none, const struct call_result *r)
   json_t *wrong;
 
   (void) none;
-  if (!s)
+  if (!s) {
+    engine_later (l, 0);
     return;
+  }
   if (r->err.kind != ERR_NONE) {
     step_failed (l, s,
                  failure (s->name, r->err.code[0] ? r->err.code : err_kind_name (r->err.kind),

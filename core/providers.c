@@ -22,6 +22,12 @@ provider_find (struct broker *b, const char *name)
   return NULL;
 }
 
+void
+provider_pause_key (const char *name, char *out, size_t size)
+{
+  snprintf (out, size, "paused:%.100s", name);
+}
+
 static bool
 coming (const struct provider *p)
 {
@@ -386,6 +392,18 @@ start (struct provider *p, struct err *e)
   return rc;
 }
 
+/* What was said by hand holds across restarts; the configuration says how it begins. */
+static bool
+paused (const struct broker *b, const struct conf_provider *c)
+{
+  char key[128];
+  AUTO_FREE char *said = NULL;
+
+  provider_pause_key (c->name, key, sizeof key);
+  said = store_meta (b->store, key);
+  return said ? said[0] == '1' : c->paused;
+}
+
 int
 providers_start (struct broker *b, struct err *e)
 {
@@ -396,9 +414,9 @@ providers_start (struct broker *b, struct err *e)
       abort ();
     p->broker = b;
     p->conf = &b->conf.providers[i];
-    p->name = p->conf->name;
+    set_str (&p->name, p->conf->name); /* outlives a reload */
     p->down_ms = now_ms ();
-    p->paused = p->conf->paused;
+    p->paused = paused (b, p->conf);
     *vec_push (&b->providers) = p;
     offers_provider (b->offers, p->name, p->conf->plugin, 0);
     offers_state (b->offers, p->name, OFFERS_STARTING, "it has not answered yet");

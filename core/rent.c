@@ -568,20 +568,21 @@ booted (struct lease *l, struct attempt *none, const struct call_result *r)
   struct attempt *a = lease_attempt (l);
   struct provider *p = provider_find (l->broker, a->provider);
   const json_t *machine = json_object_get (l->quoted, "machine");
+  bool gone = attempt_answer_gone (a, r);
 
   (void) none;
-  if (r->err.kind == ERR_NONE && machine) {
+  if (r->err.kind == ERR_NONE && machine && !gone) {
     a->absent = 0;
     judge (l, machine);
     return;
   }
   /* Not found soon after a create is the cloud's lag; later, and again, it is the truth. */
-  if (r->err.kind == ERR_NOT_FOUND && now_ms () > a->sent_wall_ms + p->visibility_lag_ms &&
+  if (gone && now_ms () > a->sent_wall_ms + p->visibility_lag_ms &&
       ++a->absent >= 3) {
     failed_boot (l, "machine-vanished", "the provider says that it is gone", LEV_GONE);
     return;
   }
-  feed_step (l, "boot", r->err.text);
+  feed_step (l, "boot", gone ? "the provider does not show it" : r->err.text);
   if (!too_late (l))
     engine_later (l, backoff (&l->broker->times, ++l->tries));
 }

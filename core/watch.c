@@ -119,7 +119,7 @@ answered (struct lease *l, struct attempt *a, const struct call_result *r)
 
   if (watched (l) != a)
     return;
-  if (r->err.kind == ERR_NOT_FOUND || (r->err.kind == ERR_NONE && is (a->machine.state, "gone"))) {
+  if (attempt_answer_gone (a, r)) {
     if (p && now_ms () > a->sent_wall_ms + p->visibility_lag_ms)
       gone (l, a);
     return;
