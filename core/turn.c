@@ -52,6 +52,7 @@ turn_error (struct broker *b, const struct bus_ticket *t, const char *code, cons
   va_start (ap, fmt);
   vsnprintf (text, sizeof text, fmt, ap);
   va_end (ap);
+  json_clean (text);
   json_put_str (body, "code", code);
   json_put_str (body, "message", text);
   json_put_str (body, "hint", hint);
@@ -63,6 +64,24 @@ turn_error (struct broker *b, const struct bus_ticket *t, const char *code, cons
   turn_reply (b, t, BUS_ERROR, body);
 }
 
+static bool
+same_asker (const struct bus_ticket *x, const struct bus_ticket *y)
+{
+  return x->session == y->session && strcmp (x->id, y->id) == 0;
+}
+
+/* Who asked is gone: nothing is kept for them. */
+static void
+drop_asker (struct broker *b, const struct bus_ticket *t)
+{
+  for (size_t i = b->waiters.n; i-- > 0;)
+    if (same_asker (&b->waiters.at[i].ticket, t))
+      vec_drop (&b->waiters, i);
+  for (size_t i = b->followers.n; i-- > 0;)
+    if (same_asker (&b->followers.at[i].ticket, t))
+      vec_drop (&b->followers, i);
+}
+
 static void
 let_out (struct broker *b)
 {
@@ -71,8 +90,8 @@ let_out (struct broker *b)
 
     if (o->topic)
       bus_publish (b->bus, o->topic, (uint64_t) b->epoch, o->seq, o->text, strlen (o->text));
-    else if (o->text)
-      bus_send (b->bus, &o->ticket, o->what, o->text, strlen (o->text));
+    else if (o->text && bus_send (b->bus, &o->ticket, o->what, o->text, strlen (o->text)) < 0)
+      drop_asker (b, &o->ticket);
     free (o->text);
     free (o->topic);
   }
