@@ -10,6 +10,8 @@
 #include "core/api.h"
 #include "core/start.h"
 
+enum { KEY_MAX = 128 };
+
 static const struct json_member any_key[] = { { "key", JSON_STRING, false },
                                               { "single", JSON_TRUE, false } };
 
@@ -130,13 +132,8 @@ api_accept (struct ask *q, const char *verb, const struct lease *l, json_t *extr
 static bool
 repeated (struct ask *q)
 {
-  struct op *o, *old = NULL;
+  struct op *o = store_op_by_key (q->b->store, q->owner, q->key);
 
-  for (size_t i = 0; i < q->b->ops.n && !old; i++)
-    if (q->b->ops.at[i]->key && strcmp (q->b->ops.at[i]->key, q->key) == 0 &&
-        strcmp (q->b->ops.at[i]->owner, q->owner) == 0)
-      old = q->b->ops.at[i];
-  o = old ? old : store_op_by_key (q->b->store, q->owner, q->key);
   if (!o)
     return false;
   if (strcmp (o->body_hash, q->hash) != 0) {
@@ -147,8 +144,7 @@ repeated (struct ask *q)
     if (!q->r->single)
       ops_wait (q->b, &q->ticket, o, 0);
   }
-  if (!old)
-    op_free (o);
+  op_free (o);
   return true;
 }
 
@@ -189,8 +185,9 @@ take_key (struct ask *q, const struct verb *v, char *implied, size_t size)
                 "%s needs a key", v->name);
     return false;
   }
-  if (q->key && strlen (q->key) > 160) {
-    api_refuse (q, "bad-request", NULL, "the key is longer than 128 bytes");
+  if (q->key && strlen (q->key) > KEY_MAX) {
+    api_refuse (q, "bad-request", NULL, "the key has %zu bytes, at most %d are allowed",
+                strlen (q->key), KEY_MAX);
     return false;
   }
   return true;

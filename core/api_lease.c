@@ -11,8 +11,10 @@ api_release (struct ask *q)
 {
   struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), true, &old);
 
-  if (!l)
+  if (!l || !api_span (q, q->body, "drain_timeout_ms", 0)) {
+    lease_free (old);
     return;
+  }
   l->no_drain = !json_bool (q->body, "drain", true);
   l->evict_force = json_bool (q->body, "evict_force", false);
   l->drain_timeout_ms = json_i64 (q->body, "drain_timeout_ms", 300000);
@@ -147,14 +149,15 @@ void
 api_extend (struct ask *q)
 {
   struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), true, &old);
-  int64_t ttl = json_i64 (q->body, "ttl_ms", 0), until = now_ms () + ttl;
   struct attempt *a = l ? lease_attempt (l) : NULL;
+  int64_t until;
 
-  if (!l)
+  if (!l || !api_span (q, q->body, "ttl_ms", 1)) {
+    lease_free (old);
     return;
-  if (ttl <= 0) {
-    api_refuse (q, "bad-request", NULL, "ttl_ms must be more than 0");
-  } else if (old || l->state >= LEASE_DRAINING) {
+  }
+  until = now_ms () + json_i64 (q->body, "ttl_ms", 0);
+  if (old || l->state >= LEASE_DRAINING) {
     api_refuse (q, "conflict", NULL, "%s is %s", l->id, lease_state_name (l->state));
   } else if (a && a->call) {
     turn_error (q->b, &q->ticket, "busy", NULL, NULL, "%s has a call in flight to its provider",

@@ -257,19 +257,22 @@ wait_lease (struct ask *q, const char *x, int64_t until)
 void
 api_wait (struct ask *q)
 {
-  int64_t ms = json_i64 (q->body, "timeout_ms", 0), until = ms ? now_ms () + ms : 0;
+  int64_t ms = json_i64 (q->body, "timeout_ms", 0), until;
   const char *id = json_str (q->body, "operation", NULL), *key = json_str (q->body, "key", NULL);
   const char *lease = json_str (q->body, "lease", json_str (q->body, "name", NULL));
   struct op *old = NULL, *o = NULL;
 
+  if (!api_span (q, q->body, "timeout_ms", 0))
+    return;
+  until = ms ? now_ms () + ms : 0;
   if (lease) {
     wait_lease (q, lease, until);
     return;
   }
   if (id && strncmp (id, "op", 2) == 0)
     o = ops_find (q->b, strtoll (id + 2, NULL, 10), &old);
-  else if (key && (o = old = store_op_by_key (q->b->store, q->owner, key)))
-    o = ops_find (q->b, o->number, &old);
+  else if (key)
+    o = old = store_op_by_key (q->b->store, q->owner, key);
   if (o)
     ops_wait (q->b, &q->ticket, o, until);
   else

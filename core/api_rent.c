@@ -5,106 +5,12 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/api.h"
 
-enum { NAME_MAX_LEN = 40, REJECTIONS = 50 };
-
-static bool
-name_ok (const char *name)
-{
-  size_t n = strlen (name);
-
-  if (n == 0 || n > NAME_MAX_LEN || !isalnum ((unsigned char) name[0]))
-    return false;
-  for (size_t i = 0; i < n; i++)
-    if (!(islower ((unsigned char) name[i]) || isdigit ((unsigned char) name[i]) || name[i] == '-'))
-      return false;
-  return name[n - 1] != '-';
-}
-
-static const char *
-cluster_of (struct ask *q)
-{
-  const char *c = json_str (q->body, "cluster", q->b->conf.defaults.cluster);
-
-  return c && c[0] ? c : "none";
-}
-
-static int
-cluster_ok (struct ask *q, const char *cluster)
-{
-  const char *names[64], *near;
-  size_t n = 0;
-
-  if (strcmp (cluster, "none") == 0 || conf_cluster (&q->b->conf, cluster))
-    return 0;
-  if (strcmp (cluster, "standalone") == 0) {
-    api_refuse (q, "bad-request", "name a cluster of the configuration, or none",
-                "a cluster of its own: not in this version");
-    return -1;
-  }
-  for (; n < q->b->conf.nclusters && n < N_ELEMENTS (names); n++)
-    names[n] = q->b->conf.clusters[n].name;
-  near = nearest (cluster, names, n);
-  api_refuse (q, "not-found", "see: gpubroker-cli clusters", "no cluster '%.60s'%s%s%s", cluster,
-              near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-  return -1;
-}
-
-static int
-strings_ok (struct ask *q, const char *member, size_t most, const char *prefix)
-{
-  const json_t *all = json_object_get (q->body, member), *s;
-  size_t i;
-
-  if (json_array_size (all) > most) {
-    api_refuse (q, "bad-request", NULL, "'%s' has more than %zu elements", member, most);
-    return -1;
-  }
-  json_array_foreach (all, i, s) {
-    const char *text = json_string_value (s);
-
-    if (!text || strlen (text) > 1024 || strchr (text, '\n') ||
-        (prefix && strncmp (text, prefix, strlen (prefix)) != 0)) {
-      api_refuse (q, "bad-request", NULL,
-                  "'%s': element %zu is no public key in OpenSSH's one-line form", member, i);
-      return -1;
-    }
-  }
-  return 0;
-}
-
-static int
-words_ok (struct ask *q)
-{
-  const char *name = json_str (q->body, "name", NULL);
-  const json_t *labels = json_object_get (q->body, "labels");
-  json_t *value;
-  const char *key;
-
-  if (name && !name_ok (name)) {
-    api_refuse (q, "bad-request", NULL,
-                "name '%.60s': lower-case letters, digits and '-', at most %d, starting and ending "
-                "with one of the first two",
-                name, NAME_MAX_LEN);
-    return -1;
-  }
-  json_object_foreach ((json_t *) labels, key, value) {
-    if (!json_is_string (value) || strlen (key) > 200) {
-      api_refuse (q, "bad-request", NULL, "label '%.60s' must be a string", key);
-      return -1;
-    }
-  }
-  if (json_i64 (q->body, "ttl_ms", 0) < 0 || json_i64 (q->body, "deadline_ms", 1) < 1) {
-    api_refuse (q, "bad-request", NULL, "ttl_ms and deadline_ms are milliseconds from now");
-    return -1;
-  }
-  return strings_ok (q, "ssh_keys", 16, NULL) < 0 || cluster_ok (q, cluster_of (q)) < 0 ? -1 : 0;
-}
+enum { REJECTIONS = 50 };
 
 /* ---- the same name again ---- */
 
@@ -226,7 +132,7 @@ new_lease (struct ask *q, const struct filter *f, int64_t reserved)
   l->broker = q->b;
   set_str (&l->name, json_str (q->body, "name", NULL));
   set_str (&l->owner, q->owner);
-  set_str (&l->cluster, cluster_of (q));
+  set_str (&l->cluster, api_cluster (q));
   l->request = json_copy (q->body);
   json_object_del (l->request, "key");
   json_object_del (l->request, "single");
@@ -275,14 +181,14 @@ api_rent (struct ask *q)
   struct err e = ERR_INIT;
   struct filter f;
 
-  if (words_ok (q) < 0 || resumed (q))
+  if (api_words (q) < 0 || resumed (q))
     return;
   if (filter_parse (&f, json_object_get (q->body, "filter"), q->b->conf.defaults.market, &e) < 0) {
     api_refuse (q, "bad-request", NULL, "%s", e.text);
     return;
   }
   default_price (&f, &q->b->conf.defaults);
-  rent_match_context (q->b, &f, cluster_of (q), ttl_of (q), &c);
+  rent_match_context (q->b, &f, api_cluster (q), ttl_of (q), &c);
   if (match_run (q->b->offers, &f, &c, &m, &e) < 0)
     api_refuse (q, "bad-request", NULL, "%s", e.text);
   else

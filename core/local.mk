@@ -77,7 +77,7 @@ libcore_la_SOURCES  = \
 	%D%/api_lease.c \
 	%D%/api_offers.c \
 	%D%/api_read.c \
-	%D%/api_rent.c \
+	%D%/api_rent.c %D%/api_words.c \
 	%D%/attempts.c \
 	%D%/budget.c \
 	%D%/calls.c \

@@ -11,6 +11,7 @@ EXTRA_DIST     += %D%/unit/tap.h
 SYSTEM_TESTS += \
 	tests/system/alarms.py \
 	tests/system/lost_replies.py \
+	tests/system/upkeep.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
 	tests/system/sweep.py \
@@ -20,6 +21,7 @@ EXTRA_DIST   += \
 	%D%/system/alarms.py \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
+	%D%/system/upkeep.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \
 	%D%/system/lost_replies.py \
