@@ -3,6 +3,7 @@ pkglibexec_PROGRAMS += gpubroker-runner
 gpubroker_runner_SOURCES = \
 	%D%/main.c %D%/runner.h \
 	%D%/ssh.c \
+	%D%/ssh_args.c %D%/ssh_args.h \
 	%D%/ssh_call.c %D%/ssh_call.h \
 	%D%/ssh_dial.c %D%/ssh_dial.h \
 	%D%/ssh_output.c %D%/ssh_output.h \
@@ -17,6 +18,7 @@ node_shell = \
 	%D%/node/common.sh \
 	%D%/node/launch.sh \
 	%D%/node/leave.sh \
+	%D%/node/preflight.sh \
 	%D%/node/probe.sh \
 	%D%/node/worker.sh \
 	$(NULL)

@@ -8,32 +8,26 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "join/ssh_args.h"
 #include "join/ssh_call.h"
 #include "join/ssh_output.h"
-#include "join/ssh_script.h"
 #include "join/ssh_session.h"
 
 enum {
-  USERS_MAX = 4,
   FOLLOW_S = 15,   /* a session is held no longer than this for one round of following */
   PAUSE_MS = 1000, /* between two rounds */
   ROUND_MS = FOLLOW_S * 1000 + 30000,
   PROBE_MS = 60000,
   DEADLINE_MS = 60000, /* of a call that names none */
-  TOKEN_MAX = 64 * 1024,
 };
 
 struct call {
   uint32_t id;
-  json_t *body; /* holds every borrowed string below */
-  const char *host, *users[USERS_MAX];
-  int port;
-  size_t nusers, user;
-  char *hostkey, *token;
-  bool is_run, cancelled;
+  struct ssh_args args;
+  size_t user;   /* which of args.users is tried */
+  char *hostkey; /* pinned, or shown first */
+  bool cancelled;
   int64_t began, deadline, due;
-  char hash[65];
-  struct script_run run;
 
   /* of the current round */
   struct session *session;
@@ -51,88 +45,6 @@ struct call {
   const struct call_world *world; /* while call_step runs */
 };
 
-static const struct json_member target_members[] = {
-  { "host", JSON_STRING, true },
-  { "port", JSON_INTEGER, false },
-  { "users", JSON_ARRAY, true },
-  { "hostkey", JSON_STRING, false },
-};
-
-/* A user name goes to sshd alone, yet nothing odd ever belongs in one. */
-static bool
-is_user (const char *s)
-{
-  return s && *s && strlen (s) <= 32 &&
-         s[strspn (s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] == '\0';
-}
-
-static int
-read_target (struct call *c, const json_t *target, struct err *e)
-{
-  const char *pin;
-  json_t *user;
-  size_t i;
-
-  if (!json_is_object (target))
-    return err_set (e, ERR_INVALID, "'target' must be an object");
-  if (json_check (target, target_members, N_ELEMENTS (target_members), e) < 0)
-    return err_add (e, "target");
-  c->host = json_str (target, "host", "");
-  c->port = (int) json_i64 (target, "port", 22);
-  json_array_foreach (json_object_get (target, "users"), i, user)
-  {
-    if (!is_user (json_string_value (user)))
-      return err_set (e, ERR_INVALID, "target: user %zu is no user name", i);
-    if (c->nusers < USERS_MAX)
-      c->users[c->nusers++] = json_string_value (user);
-  }
-  if (c->nusers == 0)
-    return err_set (e, ERR_INVALID, "target: 'users' is empty");
-  pin = json_str (target, "hostkey", "");
-  c->hostkey = *pin ? strdup (pin) : NULL;
-  return 0;
-}
-
-static int
-read_run (struct call *c, json_t *args, const char *token, size_t token_len, struct err *e)
-{
-  json_t *params = json_object_get (args, "params");
-  const char *hash = json_str (args, "hash", "");
-
-  if (!json_is_object (params)) {
-    params = json_object ();
-    json_object_set_new (args, "params", params);
-  }
-  json_object_del (params, "NOW_MS"); /* set when it is sent, and no part of what names a run */
-  c->run = (struct script_run){ .script = json_str (args, "script", ""),
-                                .params = params,
-                                .hash = hash };
-  if (!*hash) {
-    script_hash (c->run.script, params, c->hash);
-    c->run.hash = c->hash;
-  }
-  if (token) {
-    if (token_len == 0 || token_len > TOKEN_MAX || memchr (token, '\0', token_len))
-      return err_set (e, ERR_INVALID, "the token is empty, too long or has a NUL");
-    c->run.token = c->token = strndup (token, token_len);
-  }
-  return script_check (&c->run, e);
-}
-
-static int
-read_body (struct call *c, const char *token, size_t token_len, struct err *e)
-{
-  const char *name = json_str (c->body, "call", "");
-  json_t *args = json_object_get (c->body, "args");
-
-  if (strcmp (name, "probe") != 0 && strcmp (name, "run") != 0)
-    return err_set (e, ERR_UNSUPPORTED, "the ssh runner has no call '%.40s'", name);
-  c->is_run = *name == 'r';
-  if (read_target (c, json_object_get (args, "target"), e) < 0)
-    return -1;
-  return c->is_run ? read_run (c, args, token, token_len, e) : 0;
-}
-
 struct call *
 call_new (uint32_t id, const json_t *body, const char *token, size_t token_len, struct err *e)
 {
@@ -141,23 +53,16 @@ call_new (uint32_t id, const json_t *body, const char *token, size_t token_len, 
   if (!c)
     abort ();
   c->id = id;
-  c->body = json_deep_copy (body);
   c->facts = facts_new ();
   c->log = json_array ();
   c->began = c->due = clock_boot_ms ();
   c->deadline = c->began + json_i64 (body, "deadline_ms", DEADLINE_MS);
-  if (read_body (c, token, token_len, e) == 0)
-    return c;
-  call_free (c);
-  return NULL;
-}
-
-static void
-free_secret (char *s)
-{
-  if (s)
-    explicit_bzero (s, strlen (s));
-  free (s);
+  if (ssh_args_read (&c->args, body, token, token_len, e) < 0) {
+    call_free (c);
+    return NULL;
+  }
+  c->hostkey = c->args.hostkey ? strdup (c->args.hostkey) : NULL;
+  return c;
 }
 
 static void
@@ -166,7 +71,9 @@ end_round (struct call *c)
   session_free (c->session);
   c->session = NULL;
   free (c->command);
-  free_secret (c->input);
+  if (c->input)
+    explicit_bzero (c->input, strlen (c->input)); /* it may hold a token */
+  free (c->input);
   c->command = c->input = NULL;
 }
 
@@ -176,12 +83,11 @@ call_free (struct call *c)
   if (!c)
     return;
   end_round (c);
-  free_secret (c->token);
+  ssh_args_done (&c->args);
   free (c->hostkey);
   json_decref (c->facts);
   json_decref (c->log);
   json_decref (c->end);
-  json_decref (c->body);
   free (c);
 }
 
@@ -316,10 +222,10 @@ on_output (void *arg, const char *bytes, size_t n)
 static char *
 next_input (struct call *c)
 {
-  if (!c->is_run)
+  if (!c->args.is_run)
     return script_probe ();
-  return c->launched ? script_follow (&c->run, c->offset, FOLLOW_S)
-                     : script_launch (&c->run, c->nonce, FOLLOW_S);
+  return c->launched ? script_follow (&c->args.run, c->offset, FOLLOW_S)
+                     : script_launch (&c->args.run, c->nonce, FOLLOW_S);
 }
 
 static int
@@ -334,16 +240,16 @@ begin_round (struct call *c, struct err *e)
   c->greeted = c->finished = c->lost = false;
   c->more = -1;
   spec = (struct session_spec){
-    .host = c->host,
-    .user = c->users[c->user],
+    .host = c->args.host,
+    .user = c->args.users[c->user],
     .command = c->command,
-    .port = c->port,
+    .port = c->args.port,
     .hostkey = c->hostkey,
     .key = c->world->key,
     .key_len = c->world->key_len,
     .input = c->input,
     .input_len = strlen (c->input),
-    .command_ms = c->is_run ? ROUND_MS : PROBE_MS,
+    .command_ms = c->args.is_run ? ROUND_MS : PROBE_MS,
     .output = on_output,
     .arg = c,
   };
@@ -383,13 +289,13 @@ succeed (struct call *c)
 {
   static const struct err none = ERR_INIT;
   json_t *value =
-      json_pack ("{s:s, s:s, s:O, s:I}", "hostkey", c->hostkey, "user", c->users[c->user], "facts",
-                 c->facts, "ms", (json_int_t) (clock_boot_ms () - c->began));
+      json_pack ("{s:s, s:s, s:O, s:I}", "hostkey", c->hostkey, "user", c->args.users[c->user],
+                 "facts", c->facts, "ms", (json_int_t) (clock_boot_ms () - c->began));
 
-  if (c->is_run) {
+  if (c->args.is_run) {
     json_object_update (value, c->end);
     json_object_set (value, "log_tail", c->log);
-    json_object_set_new (value, "hash", json_string (c->run.hash));
+    json_object_set_new (value, "hash", json_string (c->args.run.hash));
   }
   put_result (c, &none, value);
   return true;
@@ -400,7 +306,7 @@ static bool
 next_user (struct call *c, const struct err *e)
 {
   end_round (c);
-  if (c->launched || ++c->user >= c->nusers)
+  if (c->launched || ++c->user >= c->args.nusers)
     return fail (c, e);
   c->due = clock_boot_ms ();
   return false;
@@ -414,17 +320,17 @@ round_done (struct call *c)
   end_round (c);
   if (!c->greeted) {
     err_code (&e, ERR_UNAVAILABLE, "ssh-auth", "user '%.40s' may log in but gets no shell",
-              c->users[c->user]);
+              c->args.users[c->user]);
     return next_user (c, &e);
   }
-  if (c->is_run ? c->end != NULL : c->finished)
+  if (c->args.is_run ? c->end != NULL : c->finished)
     return succeed (c);
-  if (c->is_run && c->lost) {
+  if (c->args.is_run && c->lost) {
     c->end = json_pack ("{s:s, s:s, s:b, s:s}", "code", "interrupted", "step", "", "retryable", 1,
                         "text", "the run ended without a word: killed, or the machine restarted");
     return succeed (c);
   }
-  if (c->is_run && c->more >= c->offset) {
+  if (c->args.is_run && c->more >= c->offset) {
     c->launched = true;
     c->offset = c->more;
     c->due = clock_boot_ms () + PAUSE_MS;

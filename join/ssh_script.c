@@ -138,25 +138,39 @@ check_param (const char *name, const json_t *value, struct err *e)
   return 0;
 }
 
+/* The files that make up each script, in order; the last line calls gpub_NAME. */
+static const struct {
+  const char *name, *parts[6];
+} runnable[] = {
+  { "check", { "common", "probe", "check", NULL } },
+  { "worker", { "common", "probe", "check", "preflight", "worker", NULL } },
+  { "leave", { "common", "probe", "leave", NULL } },
+};
+
+static const char *const *
+parts_of (const char *script)
+{
+  for (size_t i = 0; i < N_ELEMENTS (runnable); i++)
+    if (strcmp (runnable[i].name, script) == 0)
+      return runnable[i].parts;
+  return NULL;
+}
+
 int
 script_check (const struct script_run *r, struct err *e)
 {
-  static const char *const runnable[] = { "worker", "check", "leave" };
+  static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   const char *name;
   json_t *value;
-  bool known = false;
 
-  for (size_t i = 0; i < N_ELEMENTS (runnable); i++)
-    known |= strcmp (r->script, runnable[i]) == 0;
-  if (!known)
+  if (!parts_of (r->script))
     return err_set (e, ERR_INVALID, "no node script is named '%.40s'", r->script);
-  if (strlen (r->hash) > 64 ||
-      r->hash[strspn (r->hash,
-                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
+  if (strlen (r->hash) > 64 || r->hash[strspn (r->hash, fine)])
     return err_set (e, ERR_INVALID,
                     "the hash of a run must be at most 64 letters, digits, '.', '_' and '-'");
-  json_object_foreach ((json_t *) r->params, name,
-                       value) if (check_param (name, value, e) < 0) return -1;
+  json_object_foreach ((json_t *) r->params, name, value)
+    if (check_param (name, value, e) < 0)
+      return -1;
   return 0;
 }
 
@@ -203,7 +217,6 @@ script_follow (const struct script_run *r, int64_t offset, int wait_s)
 char *
 script_launch (const struct script_run *r, const char *nonce, int wait_s)
 {
-  static const char *const shared[] = { "common", "probe", "check" };
   struct text t = { 0 };
   const char *name;
   json_t *value;
@@ -211,12 +224,10 @@ script_launch (const struct script_run *r, const char *nonce, int wait_s)
   add_follow (&t, r, 0, wait_s);
   addf (&t, "NOW_MS=%lld\ngpub_script() {\ncat <<'GPUB_%s'\n", (long long) clock_wall_ms (), nonce);
   json_object_foreach ((json_t *) r->params, name, value)
-      add_assignment (&t, name, json_string_value (value));
+    add_assignment (&t, name, json_string_value (value));
   addf (&t, "SCRIPT='%s'\nHASH='%s'\n", r->script, r->hash);
-  for (size_t i = 0; i < N_ELEMENTS (shared); i++)
-    add (&t, node_script (shared[i]));
-  if (strcmp (r->script, "check") != 0)
-    add (&t, node_script (r->script));
+  for (const char *const *part = parts_of (r->script); *part; part++)
+    add (&t, node_script (*part));
   addf (&t, "gpub_%s </dev/null\nGPUB_%s\n}\n", r->script, nonce);
   add (&t, "gpub_token() {\n:\n");
   if (r->token) {

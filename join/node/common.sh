@@ -112,6 +112,7 @@ gpub_begin() {
   LOG_FROM=$(($(wc -l <"$LOG") + 1))
   gpub_step lock 'wait for other runs on this machine'
   gpub_say "$SCRIPT $HASH, boot $BOOT"
+  mkdir -p /run/lock
   exec 9>/run/lock/gpubroker-bootstrap.lock
   if ! flock -n 9; then
     gpub_wait_note 'another run holds the lock'
