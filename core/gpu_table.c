@@ -31,7 +31,7 @@ by_key (const void *a, const void *b)
 const struct gpu_key *
 gpu_table_find (const struct gpu_table *t, const char *key)
 {
-  struct gpu_key want;
+  struct gpu_key want = { 0 };
 
   if (strlen (key) >= sizeof want.key)
     return NULL;
