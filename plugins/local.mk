@@ -1,6 +1,6 @@
 # What the plugins of this tree share.
 noinst_LTLIBRARIES    += libplugins.la
-libplugins_la_SOURCES  = %D%/util.c %D%/util.h
+libplugins_la_SOURCES  = %D%/refusal.c %D%/util.c %D%/util.h
 libplugins_la_LIBADD   = libbase.la
 
 include plugins/hyperstack/local.mk

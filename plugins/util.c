@@ -180,13 +180,18 @@ url_append (char *out, size_t size, const char *text)
 }
 
 json_t *
-plug_object (const struct gpub_http_response *r)
+plug_json (const struct gpub_http_response *r)
 {
-  json_t *j;
-
   if (!r->body || json_scan (r->body, r->body_len, BODY_DEPTH, BODY_TOKENS, NULL) < 0)
     return NULL;
-  j = json_loadb (r->body, r->body_len, 0, NULL);
+  return json_loadb (r->body, r->body_len, 0, NULL);
+}
+
+json_t *
+plug_object (const struct gpub_http_response *r)
+{
+  json_t *j = plug_json (r);
+
   if (json_is_object (j))
     return j;
   json_decref (j);

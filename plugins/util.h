@@ -43,7 +43,17 @@ char *base64_encode (const void *bytes, size_t len); /* caller frees */
  * does not fit. */
 bool url_append (char *out, size_t size, const char *text);
 
-/* A JSON object from an answer's body, guarded against depth and floods; NULL otherwise. */
-json_t *plug_object (const struct gpub_http_response *response);
+/* JSON from an answer's body, guarded against depth and floods; NULL otherwise. */
+json_t *plug_json (const struct gpub_http_response *response);
+json_t *plug_object (const struct gpub_http_response *response); /* NULL for any other type, too */
+
+/* refusal.c: GPUB_E_CAPACITY or GPUB_E_QUOTA by the words of a cloud, GPUB_OK when they say
+ * neither. */
+int32_t plug_kind_of_text (const char *text);
+/* A secret as it goes into a header: without the newline that a file ends with.  The caller zeroes
+ * it. */
+enum { PLUG_KEY_MAX = 512 };
+int32_t plug_key (const struct gpub_host *host, struct gpub_call *call, const char *option,
+                  char key[static PLUG_KEY_MAX], size_t *len, struct gpub_error *err);
 
 #endif

@@ -99,7 +99,7 @@ class Hyperstack(Cloud):
 
     def in_region(self, request, rows):
         want = request.query.get("region")
-        return [r for r in rows if want in (None, r["region_name"])]
+        return [r for r in rows if want is None or isinstance(r, dict) and r.get("region_name") == want]
 
     def regions(self, request):
         return good(regions=self.catalog["regions"])
@@ -118,7 +118,7 @@ class Hyperstack(Cloud):
 
     def flavor(self, region, name):
         return next((f for g in self.catalog["flavors"] for f in g["flavors"]
-                     if (f["region_name"], f["name"]) == (region, name)), None)
+                     if f["region_name"] == region and f["name"] == name), None)
 
     def price_of(self, name):
         return next((float(p["value"]) for p in self.catalog["pricebook"] if p["name"] == name), 0.0)
