@@ -10,6 +10,7 @@ EXTRA_DIST     += %D%/unit/tap.h
 
 SYSTEM_TESTS += \
 	tests/system/alarms.py \
+	tests/system/bad_machines.py \
 	tests/system/lost_replies.py \
 	tests/system/upkeep.py \
 	tests/system/rent_none.py \
@@ -24,6 +25,7 @@ EXTRA_DIST   += \
 	%D%/system/upkeep.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \
+	%D%/system/bad_machines.py \
 	%D%/system/lost_replies.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
