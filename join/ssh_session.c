@@ -26,6 +26,7 @@ enum {
   AUTH_MS = 15000,
   OPEN_MS = 10000,
   TURN_BYTES = 128 * 1024,
+  READ_COST = 64, /* a read counts as this much at least: libssh2 reads banners byte by byte */
   EARLY_BYTES = 256 * 1024, /* before the command: banners, key exchange, authentication */
   WINDOW = 64 * 1024,
   PACKET = 32 * 1024,
@@ -106,6 +107,7 @@ static ssize_t
 receive (libssh2_socket_t fd, void *buffer, size_t length, int flags, void **abstract)
 {
   struct session *s = *abstract;
+  size_t cost;
   ssize_t n;
 
   if (s->dead)
@@ -119,8 +121,9 @@ receive (libssh2_socket_t fd, void *buffer, size_t length, int flags, void **abs
   n = recv (fd, buffer, length < s->budget ? length : s->budget, flags);
   if (n < 0)
     return -errno;
-  s->budget -= (size_t) n;
-  s->total += (size_t) n;
+  cost = (size_t) n < READ_COST ? READ_COST : (size_t) n;
+  s->budget -= cost < s->budget ? cost : s->budget;
+  s->total += cost;
   return n;
 }
 
