@@ -37,6 +37,8 @@ api_ping (struct ask *q)
                  "principal", q->r->principal, "rights", right_name (q->r->rights));
   json_object_set_new (j, "limits",
                        json_pack ("{s:i, s:i}", "body_bytes", 64 * 1024, "page", PAGE_MAX));
+  if (freeze_holds (b))
+    json_put_str (j, "frozen", b->freeze.clock ? "clock-jumped" : "books-old");
   api_final (q, j);
 }
 

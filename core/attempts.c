@@ -365,7 +365,7 @@ proven_gone (struct attempt *a)
 {
   int64_t now = now_ms (), pause = a->lease->broker->times.gone;
 
-  if (a->gone_seen == 0 || now - a->gone_ms >= pause) {
+  if (a->gone_seen == 0 || now < a->gone_ms || now - a->gone_ms >= pause) {
     a->gone_seen++;
     a->gone_ms = now;
     attempt_save (a);

@@ -10,6 +10,7 @@
 
 #include "bus/bus.h"
 #include "core/conf.h"
+#include "core/freeze.h"
 #include "core/loop.h"
 #include "core/match.h"
 #include "core/memory.h"
@@ -100,6 +101,7 @@ struct broker {
   int64_t next_lease, next_op;
   bool stopping;
   int exit_code;
+  struct freeze freeze;
 
   struct match_locality *localities; /* of the configuration, as the matcher wants them */
 

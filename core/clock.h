@@ -5,10 +5,20 @@
 #ifndef GPUB_CLOCK_H
 #define GPUB_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t clock_wall_ms (void); /* since 1970 UTC; may jump */
 int64_t clock_boot_ms (void); /* CLOCK_BOOTTIME: counts suspend, never jumps, restarts at reboot */
+/* Both clocks at one moment.  A boot clock counts within one boot only. */
+struct moment {
+  int64_t wall_ms, boot_ms;
+  char boot_id[40];
+};
+void clock_moment (struct moment *m);
+/* Did wall time jump between the two?  Over a restart of the machine only backwards can be seen. */
+bool clock_jumped (const struct moment *then, const struct moment *now);
+
 void clock_set_offset (int64_t ms);
 
 #endif

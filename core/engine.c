@@ -286,6 +286,6 @@ engine_tick (struct broker *b)
 {
   int64_t now = now_ms ();
 
-  for (size_t i = 0; i < b->leases.n; i++)
+  for (size_t i = 0; i < b->leases.n && !freeze_holds (b); i++)
     tick (b->leases.at[i], now);
 }

@@ -12,6 +12,13 @@ libbase_la_SOURCES  = \
 	$(NULL)
 libbase_la_LIBADD   = $(JANSSON_LIBS)
 
+check_PROGRAMS += test_clock.t
+TESTS          += test_clock.t
+test_clock_t_SOURCES = tests/unit/clock.c
+test_clock_t_LDADD   = libbase.la
+SYSTEM_TESTS   += tests/system/attack.py
+EXTRA_DIST     += tests/system/attack.py
+
 # Configuration, GPU names, offers and matching: pure, no sockets.
 noinst_LTLIBRARIES += libmatch.la
 libmatch_la_SOURCES = \
@@ -84,6 +91,7 @@ libcore_la_SOURCES  = \
 	%D%/clusters.c \
 	%D%/engine.c \
 	%D%/feed.c \
+	%D%/freeze.c %D%/freeze.h \
 	%D%/hints.c \
 	%D%/lease.c %D%/lease.h \
 	%D%/model.c %D%/model.h \

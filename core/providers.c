@@ -209,6 +209,7 @@ sort_out (struct provider *p, const json_t *machine)
   if (strcmp (owner, p->broker->instance) != 0 || strcmp (state, "gone") == 0 ||
       strcmp (state, "deleting") == 0)
     return;
+  freeze_number (p->broker, number);
   if (!known (p, machine, number, token))
     json_array_append (p->seen, (json_t *) machine);
 }

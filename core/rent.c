@@ -272,7 +272,8 @@ quote (struct lease *l, struct provider *p, const struct match_pick *pick)
 
 /* ---- committing ---- */
 
-/* A function of the installation, the lease, the attempt and the exact bytes that will be sent. */
+/* A function of the installation, the lease, the attempt, its time (an older copy of the books gives
+ * a number out again) and the exact bytes that will be sent. */
 static void
 make_token (const struct attempt *a, char out[33])
 {
@@ -281,8 +282,8 @@ make_token (const struct attempt *a, char out[33])
   unsigned char md[EVP_MAX_MD_SIZE];
   EVP_MD_CTX *c = EVP_MD_CTX_new ();
 
-  snprintf (text, sizeof text, "%s/%lld/%lld/", a->lease->broker->instance,
-            (long long) a->lease->number, (long long) a->number);
+  snprintf (text, sizeof text, "%s/%lld/%lld/%lld/", a->lease->broker->instance,
+            (long long) a->lease->number, (long long) a->number, (long long) a->started_ms);
   EVP_DigestInit_ex (c, EVP_sha256 (), NULL);
   EVP_DigestUpdate (c, text, strlen (text));
   EVP_DigestUpdate (c, args, strlen (args));
@@ -482,7 +483,7 @@ too_late (struct lease *l)
   struct attempt *a = lease_attempt (l);
   struct memory_what what;
 
-  if (now_ms () < l->state_ms + l->broker->times.boot)
+  if (freeze_holds (l->broker) || now_ms () < l->state_ms + l->broker->times.boot)
     return false;
   what = offers_what (l->broker->offers, a->provider, a->offer);
   memory_fail (l->broker->memory, &what, MEMORY_LATE_BOOT, "it did not answer SSH in time",

@@ -281,6 +281,7 @@ tick (void *ctx)
 {
   struct broker *b = ctx;
 
+  freeze_tick (b);
   engine_tick (b);
   feed_tick ();
   ops_tick (b);
@@ -373,6 +374,7 @@ start_broker (struct broker *b, struct err *e)
   log_at (LOG_NOTICE, "broker.started",
           "version=%s instance=%s epoch=%lld leases=%zu providers=%zu", PACKAGE_VERSION,
           b->instance, (long long) b->epoch, b->leases.n, b->providers.n);
+  freeze_start (b);
   wake_all (b);
   return 0;
 }
