@@ -220,6 +220,19 @@ link_failed (enum err_kind k)
          k == ERR_INTERNAL;
 }
 
+/* A machine that goes on to somebody else with this tenant's secrets on it is worse than one that
+ * is not free: it is asked again for as long as it takes, or until somebody says that it is clean
+ * (release --no-drain). Takes f. */
+static void
+not_left (struct lease *l, json_t *f)
+{
+  if (l->tries++ == TRIES)
+    feed_alarm (l->broker, "not-clean", l->id);
+  feed_step (l, "leave", json_str (f, "message", "the machine was not cleaned"));
+  json_decref (f);
+  engine_later (l, backoff (&l->broker->times, l->tries));
+}
+
 /* Takes f. */
 static void
 step_failed (struct lease *l, const struct step *s, json_t *f, int tries)
@@ -227,6 +240,10 @@ step_failed (struct lease *l, const struct step *s, json_t *f, int tries)
   const char *code = json_str (f, "code", "failed");
   bool mismatch = truth_mismatch (code);
 
+  if ((s->flags & BEST_EFFORT) && s->ssh && args_reused (lease_attempt (l)) && !l->no_drain) {
+    not_left (l, f);
+    return;
+  }
   if (s->flags & BEST_EFFORT) {
     log_at (LOG_WARNING, "leave.skipped", "lease=%s step=%s code=%s", l->id, s->name, code);
     feed_step (l, s->name, json_str (f, "message", code));

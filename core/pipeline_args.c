@@ -46,7 +46,7 @@ labels (const struct lease *l, const struct attempt *a)
   char product[64];
 
   if (truth_gpus (offer)) {
-    truth_product (offer, product, sizeof product);
+    truth_product (offer, l->facts, product, sizeof product);
     put_label (j, "nvidia.com/gpu.present", "true");
     put_label (j, "nvidia.com/gpu.product", product);
   }
@@ -188,21 +188,29 @@ args_worker (struct lease *l, struct attempt *a)
   return script (a, "worker", p);
 }
 
-/* A machine that goes on to somebody else is reset; one that is destroyed only loses its secrets.
- */
-json_t *
-args_leave (struct lease *l, struct attempt *a)
+bool
+args_reused (const struct attempt *a)
 {
-  struct provider *p = provider_find (l->broker, a->provider);
-  const char *reset = "0";
+  const struct provider *p = provider_find (a->lease->broker, a->provider);
   json_t *cap;
   size_t i;
 
   json_array_foreach (p ? p->caps : NULL, i, cap) {
     if (strcmp (json_string_value (cap), "reused") == 0)
-      reset = "1";
+      return true;
   }
-  return script (a, "leave", json_pack ("{s:s, s:s}", "NODE_NAME", a->name, "RESET", reset));
+  return false;
+}
+
+/* A machine that goes on to somebody else is reset; one that is destroyed only loses its secrets.
+ */
+json_t *
+args_leave (struct lease *l, struct attempt *a)
+{
+  (void) l;
+  return script (
+      a, "leave",
+      json_pack ("{s:s, s:s}", "NODE_NAME", a->name, "RESET", args_reused (a) ? "1" : "0"));
 }
 
 /* ---- the cluster ---- */

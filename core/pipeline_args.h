@@ -8,6 +8,7 @@
 json_t *args_probe (struct lease *l, struct attempt *a);
 json_t *args_check (struct lease *l, struct attempt *a);
 json_t *args_worker (struct lease *l, struct attempt *a);
+bool args_reused (const struct attempt *a); /* its machine outlives the lease */
 json_t *args_leave (struct lease *l, struct attempt *a);
 json_t *args_of_cluster (const struct conf_cluster *k);
 json_t *args_cluster (struct lease *l, struct attempt *a); /* a may be NULL */

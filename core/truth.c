@@ -59,14 +59,28 @@ truth_pattern (const json_t *offer, char *out, size_t size)
     snprintf (out, size, "(^|[^A-Za-z0-9])%s([^A-Za-z0-9]|$)", family);
 }
 
+/* What the card calls itself says more than the offer did, once it is known. */
+static void
+delivered (const json_t *facts, struct gpu *g)
+{
+  const json_t *first = json_array_get (json_object_get (facts, "gpus"), 0);
+  struct gpu have;
+
+  if (first && gpu_resolve (json_str (first, "name", ""), &have) == 0 && have.family == g->family)
+    *g = have;
+}
+
 void
-truth_product (const json_t *offer, char *out, size_t size)
+truth_product (const json_t *offer, const json_t *facts, char *out, size_t size)
 {
   int64_t vram = json_i64 (gpu_of (offer), "vram_gib", 0);
   const char *family;
   struct gpu g;
 
   sold_as (offer, &g);
+  delivered (facts, &g);
+  if (g.vram_gib)
+    vram = g.vram_gib;
   family = gpu_family (&g);
   if (!family)
     family = json_str (gpu_of (offer), "raw", "GPU");

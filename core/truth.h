@@ -21,6 +21,7 @@ int64_t truth_gpus (const json_t *offer);    /* whole GPUs; 0: a CPU machine */
 int64_t truth_mem_mib (const json_t *offer); /* least per GPU, with the tolerance; 0: any */
 void truth_pattern (const json_t *offer, char *out, size_t size); /* an ERE on nvidia-smi's name */
 /* nvidia.com/gpu.product, the same on every provider: "NVIDIA-H100-80GB". */
-void truth_product (const json_t *offer, char *out, size_t size);
+void truth_product (const json_t *offer, const json_t *facts, char *out,
+                    size_t size); /* facts: NULL before a probe */
 
 #endif
