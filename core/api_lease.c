@@ -131,8 +131,6 @@ extended (struct lease *l, struct attempt *a, const struct call_result *r)
   ops_finish (b, o, NULL);
 }
 
-enum { KILL_SLACK_MS = 15 * 60 * 1000 };
-
 static void
 move_kill_switch (struct lease *l, struct attempt *a, int64_t until)
 {

@@ -21,6 +21,9 @@
 #include "core/supervise.h"
 #include "core/vec.h"
 
+/* The cloud's own kill switch ends a machine this much after our TTL should have. */
+enum { KILL_SLACK_MS = 15 * 60 * 1000 };
+
 /* How long things may take.  GPUB_TEST_TIMES="poll=50,gone=100" overrides single ones. */
 struct times {
   int64_t poll; /* between two looks at a machine that boots or goes */
@@ -180,7 +183,8 @@ void engine_tick (struct broker *b); /* each second: TTL, deadlines, keeping */
 struct lease *engine_lease (struct broker *b, int64_t number); /* live, or NULL */
 int64_t backoff (const struct times *t, int tries);
 
-/* attempts.c - machines: create, find, get, remove */
+/* attempts.c - what is known of a machine; attempt_work.c - create, find, remove */
+void attempt_item (struct lease *l, struct attempt *a, const json_t *item);
 void attempt_happens (struct attempt *a, enum attempt_event ev);
 void attempt_reason (struct attempt *a, const char *code, const char *text);
 void attempt_work (struct attempt *a);
@@ -197,6 +201,8 @@ void attempt_remember (struct attempt *a, const struct err *why);
 
 /* rent.c - from a wish to a machine that answers SSH */
 void rent_pending (struct lease *l);
+void rent_quote (struct lease *l, struct provider *p,
+                 const struct match_pick *pick); /* rent_quote.c */
 void rent_ordering (struct lease *l);
 void rent_booting (struct lease *l);
 void rent_match_context (struct broker *b, const struct filter *f, const char *cluster,
@@ -221,8 +227,12 @@ struct provider *provider_find (struct broker *b, const char *name);
 /* Is there a provider that may soon have offers: one that has not listed yet, or is being started
  * again? */
 bool providers_starting (const struct broker *b);
+int64_t provider_jitter (int64_t ms);
+void provider_ask (struct provider *p, const char *call, json_t *args, int64_t deadline_ms,
+                   void (*on_item) (void *, uint32_t, const json_t *, bool),
+                   void (*on_result) (void *, uint32_t, const struct call_result *));
 void provider_refresh (struct provider *p);
-void provider_reconcile (struct provider *p);
+void provider_reconcile (struct provider *p); /* recon.c */
 json_t *provider_json (const struct provider *p);
 /* Under which name the store holds whether it was paused ("1") or resumed by hand. */
 void provider_pause_key (const char *name, char *out, size_t size);

@@ -86,6 +86,7 @@ libcore_la_SOURCES  = \
 	%D%/api_read.c \
 	%D%/api_rent.c %D%/api_words.c \
 	%D%/attempts.c \
+	%D%/attempt_work.c \
 	%D%/budget.c \
 	%D%/calls.c \
 	%D%/clusters.c \
@@ -100,7 +101,10 @@ libcore_la_SOURCES  = \
 	%D%/pipeline.c \
 	%D%/pipeline_args.c %D%/pipeline_args.h \
 	%D%/providers.c \
+	%D%/recon.c \
 	%D%/rent.c \
+	%D%/rent_boot.c \
+	%D%/rent_quote.c \
 	%D%/start.c %D%/start.h \
 	%D%/start_check.c \
 	%D%/start_conf.c \

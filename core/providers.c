@@ -51,16 +51,16 @@ providers_starting (const struct broker *b)
   return false;
 }
 
-static int64_t
-jitter (int64_t ms)
+int64_t
+provider_jitter (int64_t ms)
 {
   return ms - ms / 10 + (int64_t) (random () % (ms / 5 + 1));
 }
 
-static void
-ask (struct provider *p, const char *call, json_t *args, int64_t deadline_ms,
-     void (*on_item) (void *, uint32_t, const json_t *, bool),
-     void (*on_result) (void *, uint32_t, const struct call_result *))
+void
+provider_ask (struct provider *p, const char *call, json_t *args, int64_t deadline_ms,
+              void (*on_item) (void *, uint32_t, const json_t *, bool),
+              void (*on_result) (void *, uint32_t, const struct call_result *))
 {
   p->calls++;
   child_call (p->child, &(struct child_call){ .call = call,
@@ -136,7 +136,7 @@ offer_result (void *ctx, uint32_t id, const struct call_result *r)
   judged (p, "offers are listed again", &r->err);
   if (!p->refresh_timer)
     p->refresh_timer =
-        loop_after (p->broker->loop, jitter (p->conf->offers_every_ms), refresh_timer, p);
+        loop_after (p->broker->loop, provider_jitter (p->conf->offers_every_ms), refresh_timer, p);
 }
 
 void
@@ -148,129 +148,9 @@ provider_refresh (struct provider *p)
   p->refresh_timer = 0;
   p->listing = true;
   offers_begin (p->broker->offers, p->name);
-  ask (p, "list_offers",
-       json_pack ("{s:I}", "disk_gib", (json_int_t) p->broker->conf.defaults.disk_gib),
-       p->broker->times.listing, offer_item, offer_result);
-}
-
-/* ---- machines ---- */
-
-static struct attempt *
-with_token (struct lease *l, const struct provider *p, const char *token, const char *id)
-{
-  struct attempt *first = NULL;
-
-  for (size_t i = 0; l && i < l->nattempts; i++) {
-    struct attempt *a = l->attempts[i];
-
-    if (!a->token || strcmp (a->token, token) != 0 || strcmp (a->provider, p->name) != 0)
-      continue;
-    if (a->machine.id && strcmp (a->machine.id, id) == 0)
-      return a;
-    if (!first)
-      first = a;
-  }
-  return first;
-}
-
-/* Takes what the cloud shows to the attempt with that token, in memory or in the store. */
-static bool
-known (struct provider *p, const json_t *machine, int64_t number, const char *token)
-{
-  struct lease *l = engine_lease (p->broker, number), *old = NULL;
-  struct attempt *a;
-
-  if (!l)
-    l = old = store_lease (p->broker->store, number);
-  a = with_token (l, p, token, json_str (machine, "id", ""));
-  if (!a) {
-    lease_free (old);
-    return false;
-  }
-  if (old) { /* over in our books, and yet there: it comes back to be removed */
-    old->broker = p->broker;
-    *vec_push (&p->broker->leases) = old;
-    feed_alarm (p->broker, "reappeared", a->name);
-  }
-  attempt_see (a, machine);
-  engine_save (l);
-  return true;
-}
-
-static void
-sort_out (struct provider *p, const json_t *machine)
-{
-  const json_t *tags = json_object_get (machine, "tags");
-  const char *owner = json_str (tags, "gpubroker-owner", ""),
-             *token = json_str (tags, "gpubroker-token", "");
-  int64_t number = strtoll (json_str (tags, "gpubroker-lease", "0"), NULL, 10);
-  const char *state = json_str (machine, "state", "");
-
-  if (strcmp (owner, p->broker->instance) != 0 || strcmp (state, "gone") == 0 ||
-      strcmp (state, "deleting") == 0)
-    return;
-  freeze_number (p->broker, number);
-  if (!known (p, machine, number, token))
-    json_array_append (p->seen, (json_t *) machine);
-}
-
-static void
-list_item (void *ctx, uint32_t id, const json_t *item, bool want_ack)
-{
-  struct provider *p = ctx;
-  const json_t *machine;
-  size_t i;
-
-  json_array_foreach (json_object_get (item, "machines"), i, machine)
-    sort_out (p, machine);
-  if (want_ack)
-    child_ack (p->child, id);
-}
-
-static void
-reconcile_timer (void *ctx)
-{
-  struct provider *p = ctx;
-
-  p->reconcile_timer = 0;
-  provider_reconcile (p);
-}
-
-static void
-list_result (void *ctx, uint32_t id, const struct call_result *r)
-{
-  struct provider *p = ctx;
-  char text[120];
-
-  (void) id;
-  p->reconciling = false;
-  if (r->err.kind == ERR_NONE) {
-    if (json_array_size (p->seen) > json_array_size (p->orphans)) {
-      snprintf (text, sizeof text, "%zu machines carry our mark and are in no lease",
-                json_array_size (p->seen));
-      feed_alarm (p->broker, "orphans", text);
-    }
-    json_decref (p->orphans);
-    p->orphans = json_incref (p->seen);
-    watch_end (p);
-  }
-  json_decref (p->seen);
-  p->seen = NULL;
-  p->reconcile_timer =
-      loop_after (p->broker->loop, jitter (p->conf->reconcile_every_ms), reconcile_timer, p);
-}
-
-void
-provider_reconcile (struct provider *p)
-{
-  if (p->reconciling || !p->up || p->broker->stopping)
-    return;
-  loop_cancel (p->broker->loop, p->reconcile_timer);
-  p->reconcile_timer = 0;
-  p->reconciling = true;
-  p->seen = json_array ();
-  watch_begin (p);
-  ask (p, "list", NULL, p->broker->times.listing, list_item, list_result);
+  provider_ask (p, "list_offers",
+                json_pack ("{s:I}", "disk_gib", (json_int_t) p->broker->conf.defaults.disk_gib),
+                p->broker->times.listing, offer_item, offer_result);
 }
 
 /* ---- life ---- */
@@ -338,7 +218,7 @@ on_state (void *ctx, struct child *c, enum child_state state)
   feed_provider (p->broker, p->name, child_state_name (state), "");
   if (p->up && !was) {
     capable (p);
-    ask (p, "probe", NULL, p->broker->times.call, NULL, probe_result);
+    provider_ask (p, "probe", NULL, p->broker->times.call, NULL, probe_result);
     provider_refresh (p);
     provider_reconcile (p);
   }
