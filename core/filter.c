@@ -8,6 +8,9 @@
 #include "core/filter.h"
 #include "core/json.h"
 
+/* A million dollars: more is a mistake, and sums over many leases must not overflow. */
+#define MONEY_MAX 1000000000000ll
+
 static const struct json_member members[] = {
   { "gpu", JSON_ARRAY, false },
   { "vram_gib", JSON_INTEGER, false },
@@ -107,10 +110,11 @@ read_numbers (struct filter *f, struct err *e)
 static int
 read_money (const json_t *json, const char *name, uint64_t *out, struct err *e)
 {
-  int64_t n = json_i64 (json, name, INT64_MAX);
+  int64_t n = json_i64 (json, name, 0);
 
-  if (n < 0)
-    return err_set (e, ERR_INVALID, "'%s' must not be negative", name);
+  if (n < 0 || n > MONEY_MAX)
+    return err_set (e, ERR_INVALID, "'%s' is %lld: micro-dollars, 0 to %lld", name, (long long) n,
+                    MONEY_MAX);
   *out = json_object_get (json, name) ? (uint64_t) n : UINT64_MAX;
   return 0;
 }

@@ -52,6 +52,7 @@ def odd(b):
     refused(b, "rent", {"filter": H100, "on_failure": {"action": "keep", "hold": 1}}, "unknown member 'hold'")
     refused(b, "rent", {"filter": H100, "open": [{"proto": "tcp", "from": 90, "to": 80, "cidr": "0.0.0.0/0"}]}, "90-80")
     refused(b, "rent", {"filter": H100, "open": [80]}, "'open': element 0")
+    refused(b, "rent", {"filter": {**H100, "max_price_udollar": HUGE}}, "'max_price_udollar' is")
     kind, body = b.try_ask("lease", {"lease": "ü" * 59})
     t.ok(kind == "error" and body.get("message", "").startswith("no lease 'ü"), "a text cut within a letter is still told")
     kind, body = b.try_ask("lease", {"lease": "x" + "ü" * 59})

@@ -81,7 +81,9 @@ main (void)
   refused ("{'min_driver':'new'}", "'min_driver' must be a version such as \"550.90\"");
   refused ("{'region':[1]}", "'region' must be a list of names");
   refused ("{'exclude':['']}", "'exclude' must be a list of names");
-  refused ("{'max_price_udollar':-1}", "'max_price_udollar' must not be negative");
+  refused ("{'max_price_udollar':-1}", "'max_price_udollar' is -1: micro-dollars, 0 to 1000000000000");
+  refused ("{'max_price_udollar':9223372036854775807}",
+           "'max_price_udollar' is 9223372036854775807: micro-dollars, 0 to 1000000000000");
   refused ("{'max_price_per':'hour'}", "'max_price_per' must be \"machine\" or \"gpu\"");
 
   spelled ("{}", "{\"kind\":\"any\",\"market\":\"any\"}");
