@@ -34,12 +34,6 @@ add (struct sums *s, const char *key, int64_t spent, int64_t ms, int64_t rate)
   s->rate += rate;
 }
 
-static int64_t
-priced (const struct attempt *a, int64_t ms)
-{
-  return (int64_t) ((__int128) a->price_udollar * ms / 3600000);
-}
-
 static void
 add_days (struct sums *s, const struct attempt *a, int64_t from, int64_t to, int64_t rate)
 {
@@ -51,7 +45,7 @@ add_days (struct sums *s, const struct attempt *a, int64_t from, int64_t to, int
 
     gmtime_r (&day, &tm);
     strftime (key, sizeof key, "%Y-%m-%d", &tm);
-    add (s, key, priced (a, end - from), end - from, end == to ? rate : 0);
+    add (s, key, attempt_price (a, end - from), end - from, end == to ? rate : 0);
     from = end;
   }
 }
@@ -68,12 +62,12 @@ add_attempt (struct sums *s, const struct lease *l, const struct attempt *a)
   if (strcmp (s->by, "day") == 0)
     add_days (s, a, from, to, rate);
   else if (strcmp (s->by, "provider") == 0)
-    add (s, a->provider, priced (a, to - from), to - from, rate);
+    add (s, a->provider, attempt_price (a, to - from), to - from, rate);
   else if (strcmp (s->by, "gpu") == 0)
-    add (s, json_str (json_object_get (a->offer, "gpu"), "model", "none"), priced (a, to - from),
+    add (s, json_str (json_object_get (a->offer, "gpu"), "model", "none"), attempt_price (a, to - from),
          to - from, rate);
   else
-    add (s, l->owner, priced (a, to - from), to - from, rate);
+    add (s, l->owner, attempt_price (a, to - from), to - from, rate);
 }
 
 static void

@@ -137,7 +137,7 @@ move_kill_switch (struct lease *l, struct attempt *a, int64_t until)
   struct provider *p = provider_find (l->broker, a->provider);
   json_t *args = attempt_ref (a);
 
-  json_put_i64 (args, "ms", until + KILL_SLACK_MS);
+  json_put_i64 (args, "ms", attempt_not_after (until));
   call_attempt (a, p->child,
                 &(struct call){ "set_not_after", args, l->broker->times.call, true, NULL, 0, NULL,
                                 extended });

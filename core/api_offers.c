@@ -22,7 +22,7 @@ look (struct ask *q, const json_t *filter, const char *cluster, int64_t ttl_ms, 
     api_refuse (q, "bad-request", NULL, "%s", e.text);
     return -1;
   }
-  rent_match_context (q->b, &v->f, cluster, ttl_ms, &v->c);
+  rent_match_context (q->b, cluster, ttl_ms, &v->c);
   if (match_run (q->b->offers, &v->f, &v->c, &v->m, &e) < 0) {
     api_refuse (q, "bad-request", NULL, "%s", e.text);
     filter_done (&v->f);

@@ -129,7 +129,6 @@ new_lease (struct ask *q, const struct filter *f, int64_t reserved)
   const json_t *on_failure = json_object_get (q->body, "on_failure");
   struct lease *l = lease_new (q->b->next_lease++);
 
-  l->broker = q->b;
   set_str (&l->name, json_str (q->body, "name", NULL));
   set_str (&l->owner, q->owner);
   set_str (&l->cluster, api_cluster (q));
@@ -146,7 +145,7 @@ new_lease (struct ask *q, const struct filter *f, int64_t reserved)
   l->keep_ms = json_i64 (on_failure, "keep_ms", d->keep_ms);
   l->drain_timeout_ms = 300000;
   l->reserve_udollar = reserved;
-  *vec_push (&q->b->leases) = l;
+  engine_take (q->b, l);
   engine_save (l);
   feed_lease (q->b, l, "pending", NULL);
   return l;
@@ -188,7 +187,7 @@ api_rent (struct ask *q)
     return;
   }
   default_price (&f, &q->b->conf.defaults);
-  rent_match_context (q->b, &f, api_cluster (q), ttl_of (q), &c);
+  rent_match_context (q->b, api_cluster (q), ttl_of (q), &c);
   if (match_run (q->b->offers, &f, &c, &m, &e) < 0)
     api_refuse (q, "bad-request", NULL, "%s", e.text);
   else

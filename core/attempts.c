@@ -75,8 +75,10 @@ attempt_happens (struct attempt *a, enum attempt_event ev)
     a->timer = 0;
   }
   attempt_save (a);
-  if (attempt_ended (a->state) && lease_ended (a->lease->state))
+  if (attempt_ended (a->state) && lease_ended (a->lease->state)) {
     engine_save (a->lease); /* its row says whether it is over, and now it may be */
+    a->lease->broker->some_over = true;
+  }
   if (was != a->state || ev == AEV_UNWANTED) {
     log_at (LOG_INFO, "attempt", "lease=%s attempt=%lld state=%s machine=%s", a->lease->id,
             (long long) a->number, attempt_state_name (a->state),
@@ -157,6 +159,15 @@ attempt_ref (const struct attempt *a)
   if (a->resources)
     json_object_set (ref, "resources", a->resources);
   return json_pack ("{s:o}", "ref", ref);
+}
+
+/* The broker's own release comes first; the cloud's kill switch is for a broker that cannot. */
+int64_t
+attempt_not_after (int64_t expires_ms)
+{
+  enum { KILL_SLACK_MS = 15 * 60 * 1000 };
+
+  return expires_ms ? expires_ms + KILL_SLACK_MS : 0;
 }
 
 static bool

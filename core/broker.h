@@ -21,9 +21,6 @@
 #include "core/supervise.h"
 #include "core/vec.h"
 
-/* The cloud's own kill switch ends a machine this much after our TTL should have. */
-enum { KILL_SLACK_MS = 15 * 60 * 1000 };
-
 /* How long things may take.  GPUB_TEST_TIMES="poll=50,gone=100" overrides single ones. */
 struct times {
   int64_t poll; /* between two looks at a machine that boots or goes */
@@ -110,8 +107,9 @@ struct broker {
 
   VEC (struct provider *) providers;
   VEC (struct cluster *) clusters;
-  VEC (struct lease *) leases; /* all that are not over, and what this turn ended */
-  VEC (struct op *) ops;       /* running */
+  VEC (struct lease *) leases; /* all that are not over, and what this turn ended; by number */
+  VEC (struct op *) ops;       /* running, and what this turn ended */
+  bool some_over;              /* this turn ended some of either */
   VEC (struct waiter) waiters;
   VEC (struct follower) followers;
   VEC (struct out) outbox;
@@ -181,6 +179,7 @@ void engine_save (struct lease *l);
 void engine_cause (struct lease *l, const char *code, const char *fmt, ...) PRINTF (3, 4);
 void engine_tick (struct broker *b); /* each second: TTL, deadlines, keeping */
 struct lease *engine_lease (struct broker *b, int64_t number); /* live, or NULL */
+void engine_take (struct broker *b, struct lease *l); /* among the live ones; takes l */
 int64_t backoff (const struct times *t, int tries);
 
 /* attempts.c - what is known of a machine; attempt_work.c - create, find, remove */
@@ -194,6 +193,7 @@ void attempt_learn (struct attempt *a, const json_t *machine); /* what the cloud
 void attempt_see (struct attempt *a,
                   const json_t *machine); /* the same; another id makes it a duplicate to remove */
 json_t *attempt_ref (const struct attempt *a); /* args of get and remove */
+int64_t attempt_not_after (int64_t expires_ms); /* when the cloud itself ends it; 0: never */
 /* Does the answer to a get of it, already learnt, say that it is gone? */
 bool attempt_answer_gone (const struct attempt *a, const struct call_result *r);
 /* Remembers the failure of what the cloud had accepted at first. */
@@ -205,7 +205,7 @@ void rent_quote (struct lease *l, struct provider *p,
                  const struct match_pick *pick); /* rent_quote.c */
 void rent_ordering (struct lease *l);
 void rent_booting (struct lease *l);
-void rent_match_context (struct broker *b, const struct filter *f, const char *cluster,
+void rent_match_context (struct broker *b, const char *cluster,
                          int64_t ttl_ms, struct match_context *c);
 json_t *rent_target (const struct attempt *a);
 
@@ -231,6 +231,8 @@ int64_t provider_jitter (int64_t ms);
 void provider_ask (struct provider *p, const char *call, json_t *args, int64_t deadline_ms,
                    void (*on_item) (void *, uint32_t, const json_t *, bool),
                    void (*on_result) (void *, uint32_t, const struct call_result *));
+bool provider_can (const struct provider *p,
+                   const char *what); /* has that capability, by its name in READY */
 void provider_refresh (struct provider *p);
 void provider_reconcile (struct provider *p); /* recon.c */
 json_t *provider_json (const struct provider *p);

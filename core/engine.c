@@ -25,13 +25,43 @@ backoff (const struct times *t, int tries)
   return ms < t->retry_max ? ms : t->retry_max;
 }
 
+/* How many live leases have a smaller number. */
+static size_t
+before (const struct broker *b, int64_t number)
+{
+  size_t low = 0, high = b->leases.n;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (b->leases.at[middle]->number < number)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 struct lease *
 engine_lease (struct broker *b, int64_t number)
 {
-  for (size_t i = 0; i < b->leases.n; i++)
-    if (b->leases.at[i]->number == number)
-      return b->leases.at[i];
-  return NULL;
+  size_t i = before (b, number);
+
+  return i < b->leases.n && b->leases.at[i]->number == number ? b->leases.at[i] : NULL;
+}
+
+void
+engine_take (struct broker *b, struct lease *l)
+{
+  size_t i = before (b, l->number);
+  struct lease **at;
+
+  l->broker = b;
+  vec_push (&b->leases);
+  at = b->leases.at + i;
+  memmove (at + 1, at, (b->leases.n - 1 - i) * sizeof *at);
+  *at = l;
+  b->some_over |= lease_over (l);
 }
 
 void
@@ -167,6 +197,7 @@ engine_event (struct lease *l, enum lease_event ev)
   l->state_ms = l->stage_ms = now_ms ();
   l->stage = l->tries = 0;
   act (l, next.actions);
+  l->broker->some_over |= lease_ended (l->state);
   engine_save (l);
   feed_lease (l->broker, l, lease_state_name (l->state), l->failed ? l->cause_text : NULL);
   set_str (&l->step_name, NULL);

@@ -309,6 +309,12 @@ attempt_unpack (struct lease *l, const json_t *j)
   return a;
 }
 
+const char *
+op_state_name (enum op_state s)
+{
+  return op_states[s];
+}
+
 json_t *
 op_pack (const struct op *o)
 {
@@ -344,13 +350,17 @@ lease_over (const struct lease *l)
 /* ---- money ---- */
 
 int64_t
+attempt_price (const struct attempt *a, int64_t ms)
+{
+  return (int64_t) ((__int128) a->price_udollar * ms / 3600000);
+}
+
+int64_t
 attempt_spent (const struct attempt *a, int64_t now_ms)
 {
   int64_t end = a->ended_ms ? a->ended_ms : now_ms;
 
-  if (!a->billed || end <= a->created_ms)
-    return 0;
-  return (int64_t) ((__int128) a->price_udollar * (end - a->created_ms) / 3600000);
+  return a->billed && end > a->created_ms ? attempt_price (a, end - a->created_ms) : 0;
 }
 
 int64_t

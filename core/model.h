@@ -117,6 +117,7 @@ struct attempt *
 lease_attempt (const struct lease *l); /* the current one: the last wanted; NULL for none */
 struct op *op_new (int64_t number);
 void op_free (struct op *o);
+const char *op_state_name (enum op_state s);
 
 /* For the store: everything.  From JSON fills a new struct; NULL when it is not one of ours. */
 json_t *lease_pack (const struct lease *l);
@@ -131,6 +132,7 @@ json_t *lease_json (const struct lease *l, int64_t now_ms, bool whole);
 json_t *attempt_json (const struct attempt *a, int64_t now_ms);
 json_t *op_json (const struct op *o);
 
+int64_t attempt_price (const struct attempt *a, int64_t ms); /* micro-dollars for so long */
 /* Micro-dollars spent on an attempt or a lease until now. */
 int64_t attempt_spent (const struct attempt *a, int64_t now_ms);
 int64_t lease_spent (const struct lease *l, int64_t now_ms);

@@ -7,8 +7,6 @@
 #include "core/json.h"
 #include "core/model.h"
 
-static const char *const op_states[] = { "running", "done", "failed", "cancelled" };
-
 static void
 put_time (json_t *j, const char *key, int64_t ms)
 {
@@ -162,7 +160,7 @@ op_json (const struct op *o)
   json_put_str (j, "verb", o->verb);
   json_put_str (j, "owner", o->owner);
   json_put_str (j, "key", o->key);
-  json_put_str (j, "state", op_states[o->state]);
+  json_put_str (j, "state", op_state_name (o->state));
   put_time (j, "started_ms", o->started_ms);
   put_time (j, "ended_ms", o->ended_ms);
   if (o->lease) {

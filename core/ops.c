@@ -121,6 +121,7 @@ ops_finish (struct broker *b, struct op *o, json_t *error)
                                                                        : OP_FAILED;
   o->error = error;
   o->ended_ms = now_ms ();
+  b->some_over = true;
   store_put_op (b->store, o);
   for (size_t i = b->waiters.n; i-- > 0;)
     if (b->waiters.at[i].op == o->number) {

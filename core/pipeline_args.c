@@ -192,14 +192,8 @@ bool
 args_reused (const struct attempt *a)
 {
   const struct provider *p = provider_find (a->lease->broker, a->provider);
-  json_t *cap;
-  size_t i;
 
-  json_array_foreach (p ? p->caps : NULL, i, cap) {
-    if (strcmp (json_string_value (cap), "reused") == 0)
-      return true;
-  }
-  return false;
+  return p && provider_can (p, "reused");
 }
 
 /* A machine that goes on to somebody else is reset; one that is destroyed only loses its secrets.

@@ -22,6 +22,19 @@ provider_find (struct broker *b, const char *name)
   return NULL;
 }
 
+bool
+provider_can (const struct provider *p, const char *what)
+{
+  const json_t *cap;
+  size_t i;
+
+  json_array_foreach (p->caps, i, cap) {
+    if (json_is_string (cap) && strcmp (json_string_value (cap), what) == 0)
+      return true;
+  }
+  return false;
+}
+
 void
 provider_pause_key (const char *name, char *out, size_t size)
 {
@@ -186,17 +199,14 @@ capable (struct provider *p)
     { "hosts-kubernetes", 1u << 8 },
     { "reused", 1u << 9 },
   };
-  const json_t *d = json_object_get (child_ready (p->child), "provider"), *cap;
+  const json_t *d = json_object_get (child_ready (p->child), "provider");
   uint32_t bits = 0;
-  size_t i;
 
   json_decref (p->caps);
   p->caps = json_incref (json_object_get (d, "caps"));
-  json_array_foreach (p->caps, i, cap) {
-    for (size_t k = 0; k < N_ELEMENTS (caps); k++)
-      if (strcmp (caps[k].name, json_string_value (cap)) == 0)
-        bits |= caps[k].bit;
-  }
+  for (size_t i = 0; i < N_ELEMENTS (caps); i++)
+    if (provider_can (p, caps[i].name))
+      bits |= caps[i].bit;
   p->idempotent = bits & 1;
   p->visibility_lag_ms = json_i64 (d, "visibility_lag_ms", 0);
   if (p->visibility_lag_ms > p->broker->times.lag)

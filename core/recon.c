@@ -45,8 +45,7 @@ known (struct provider *p, const json_t *machine, int64_t number, const char *to
     return false;
   }
   if (old) { /* over in our books, and yet there: it comes back to be removed */
-    old->broker = p->broker;
-    *vec_push (&p->broker->leases) = old;
+    engine_take (p->broker, old);
     feed_alarm (p->broker, "reappeared", a->name);
   }
   attempt_see (a, machine);

@@ -25,13 +25,12 @@ first_node (const struct broker *b, const char *cluster)
 }
 
 void
-rent_match_context (struct broker *b, const struct filter *f, const char *cluster, int64_t ttl_ms,
+rent_match_context (struct broker *b, const char *cluster, int64_t ttl_ms,
                     struct match_context *c)
 {
   const struct conf_cluster *k = cluster ? conf_cluster (&b->conf, cluster) : NULL;
   const struct attempt *home = k && k->cross_node ? first_node (b, cluster) : NULL;
 
-  (void) f;
   *c = (struct match_context) MATCH_CONTEXT_INIT;
   c->now_ms = now_ms ();
   c->memory = b->memory;
@@ -82,30 +81,17 @@ exhausted (struct lease *l, const struct match *m)
   engine_event (l, LEV_EXHAUSTED);
 }
 
-static bool
-can (const struct provider *p, const char *what)
-{
-  size_t i;
-  json_t *cap;
-
-  json_array_foreach (p->caps, i, cap) {
-    if (strcmp (json_string_value (cap), what) == 0)
-      return true;
-  }
-  return false;
-}
-
 /* What the offer alone does not show: can the provider do what was asked beside the machine? */
 static bool
 able (const struct provider *p, const struct lease *l)
 {
   bool script = strcmp (json_str (l->request, "user_data_kind", "script"), "script") == 0;
 
-  if (json_array_size (json_object_get (l->request, "open")) && !can (p, "open-ports"))
+  if (json_array_size (json_object_get (l->request, "open")) && !provider_can (p, "open-ports"))
     return false;
   if (!json_object_get (l->request, "user_data"))
     return true;
-  return can (p, "user-data") || (script && can (p, "startup-script"));
+  return provider_can (p, "user-data") || (script && provider_can (p, "startup-script"));
 }
 
 static void
@@ -139,7 +125,7 @@ choose (struct lease *l)
     engine_event (l, LEV_EXHAUSTED);
     return;
   }
-  rent_match_context (b, &f, l->cluster, json_i64 (l->request, "ttl_ms", 0), &c);
+  rent_match_context (b, l->cluster, json_i64 (l->request, "ttl_ms", 0), &c);
   c.tried = ids;
   c.ntried = tried (l, ids);
   if (match_run (b->offers, &f, &c, &m, &e) < 0) {

@@ -86,9 +86,8 @@ quoted (struct lease *l, struct attempt *a, const struct call_result *r)
 }
 
 static int64_t
-price_cap (const struct lease *l, const struct filter *f, const struct offer *o)
+price_cap (const struct filter *f, const struct offer *o)
 {
-  (void) l;
   if (f->max_price_udollar == UINT64_MAX)
     return INT64_MAX;
   return (int64_t) f->max_price_udollar * (f->max_price_per_gpu && o->gpus ? o->gpus : 1);
@@ -109,7 +108,7 @@ rent_quote (struct lease *l, struct provider *p, const struct match_pick *pick)
   json_decref (l->quoted);
   l->quoted =
       json_pack ("{s:s, s:s, s:s, s:I, s:I, s:o}", "id", t->id, "ref", t->ref, "provider", p->name,
-                 "disk", (json_int_t) disk, "cap", (json_int_t) price_cap (l, &f, pick->offer.hot),
+                 "disk", (json_int_t) disk, "cap", (json_int_t) price_cap (&f, pick->offer.hot),
                  "offer", offers_json (b->offers, &pick->offer, f.disk_gib, now_ms ()));
   filter_done (&f);
   snprintf (what, sizeof what, "%s%s%s %s %s", p->name, t->cloud ? "/" : "",
@@ -166,7 +165,7 @@ create_args (struct attempt *a)
                          "tags", json_object (), "ssh_public_keys", keys (l));
 
   json_put_i64 (j, "disk_gib", json_i64 (l->quoted, "disk", 0));
-  json_put_i64 (j, "not_after_ms", l->expires_ms ? l->expires_ms + KILL_SLACK_MS : 0);
+  json_put_i64 (j, "not_after_ms", attempt_not_after (l->expires_ms));
   if (json_object_get (l->request, "open"))
     json_object_set (j, "ports", json_object_get (l->request, "open"));
   if (user_data) {

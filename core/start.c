@@ -147,10 +147,7 @@ next_epoch (struct broker *b)
 static void
 take_lease (void *ctx, struct lease *l)
 {
-  struct broker *b = ctx;
-
-  l->broker = b;
-  *vec_push (&b->leases) = l;
+  engine_take (ctx, l);
 }
 
 static void

@@ -112,16 +112,23 @@ let_go (struct broker *b, struct lease *l)
 static void
 forget_over (struct broker *b)
 {
-  for (size_t i = b->leases.n; i-- > 0;)
-    if (lease_over (b->leases.at[i])) {
+  size_t leases = 0, ops = 0;
+
+  if (!b->some_over)
+    return;
+  for (size_t i = 0; i < b->leases.n; i++)
+    if (lease_over (b->leases.at[i]))
       let_go (b, b->leases.at[i]);
-      vec_drop (&b->leases, i);
-    }
-  for (size_t i = b->ops.n; i-- > 0;)
-    if (b->ops.at[i]->state != OP_RUNNING) {
+    else
+      b->leases.at[leases++] = b->leases.at[i];
+  for (size_t i = 0; i < b->ops.n; i++)
+    if (b->ops.at[i]->state != OP_RUNNING)
       op_free (b->ops.at[i]);
-      vec_drop (&b->ops, i);
-    }
+    else
+      b->ops.at[ops++] = b->ops.at[i];
+  b->leases.n = leases;
+  b->ops.n = ops;
+  b->some_over = false;
 }
 
 int
