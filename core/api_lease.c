@@ -143,6 +143,29 @@ move_kill_switch (struct lease *l, struct attempt *a, int64_t until)
                                 extended });
 }
 
+static void
+extend (struct lease *l, int64_t until)
+{
+  struct attempt *a = lease_attempt (l);
+
+  if (a && l->expires_ms && provider_find (l->broker, a->provider))
+    move_kill_switch (l, a, until);
+  else
+    extended (l, NULL, NULL);
+}
+
+void
+api_extend_again (struct broker *b)
+{
+  for (size_t i = 0; i < b->ops.n; i++) {
+    const struct op *o = b->ops.at[i];
+    struct lease *l = engine_lease (b, o->lease);
+
+    if (l && o->state == OP_RUNNING && strcmp (o->verb, "extend") == 0)
+      extend (l, json_i64 (o->accepted, "expires_ms", l->expires_ms));
+  }
+}
+
 void
 api_extend (struct ask *q)
 {
@@ -162,10 +185,7 @@ api_extend (struct ask *q)
                 l->id);
   } else {
     api_accept (q, "extend", l, json_pack ("{s:I}", "expires_ms", (json_int_t) until));
-    if (a && l->expires_ms && provider_find (q->b, a->provider))
-      move_kill_switch (l, a, until);
-    else
-      extended (l, NULL, NULL);
+    extend (l, until);
   }
   lease_free (old);
 }

@@ -252,6 +252,8 @@ int budget_admit (const struct broker *b, const char *owner, int64_t more_udolla
 
 /* api.c - requests */
 void api_request (void *broker, const struct bus_request *r);
+/* Extensions that were accepted, and not heard of again before the last end. */
+void api_extend_again (struct broker *b);
 const char *
 hint_for (const char *code); /* hints.c: what to do about a failure code; NULL: nothing known */
 

@@ -19,7 +19,7 @@
 #include "core/log.h"
 #include "core/start.h"
 
-enum { TICK_MS = 1000, STOP_MS = 5000 };
+enum { TICK_MS = 1000, DAY_MS = 24 * 3600 * 1000 };
 
 /* ---- times ---- */
 
@@ -286,6 +286,16 @@ tick (void *ctx)
   loop_after (b->loop, TICK_MS, tick, b);
 }
 
+/* Results stay for keep_days. */
+static void
+prune (void *ctx)
+{
+  struct broker *b = ctx;
+
+  store_prune (b->store, now_ms () - (int64_t) b->conf.broker.keep_days * DAY_MS);
+  loop_after (b->loop, DAY_MS / 24, prune, b);
+}
+
 static void
 stopped (void *ctx)
 {
@@ -373,6 +383,8 @@ start_broker (struct broker *b, struct err *e)
           b->instance, (long long) b->epoch, b->leases.n, b->providers.n);
   freeze_start (b);
   wake_all (b);
+  api_extend_again (b);
+  prune (b);
   return 0;
 }
 

@@ -160,7 +160,9 @@ store_prune (struct store *s, int64_t before_ms)
             "  AND number < (SELECT max (number) FROM lease);"
             "DELETE FROM op WHERE running = 0 AND ended_ms < %lld AND number < (SELECT max "
             "(number) FROM op);"
-            "DELETE FROM event WHERE ms < %lld AND seq < (SELECT max (seq) FROM event);",
+            /* oldest first, so that only what goes is looked at */
+            "DELETE FROM event WHERE seq < coalesce ((SELECT seq FROM event WHERE ms >= %lld ORDER "
+            "BY seq LIMIT 1), (SELECT max (seq) FROM event));",
             (long long) before_ms, (long long) before_ms, (long long) before_ms,
             (long long) before_ms, (long long) before_ms);
   if (!s->broken && sqlite3_exec (s->db, text, NULL, NULL, NULL) != SQLITE_OK)

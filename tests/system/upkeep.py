@@ -4,6 +4,7 @@
 Freed memory is poisoned in the broker (MALLOC_PERTURB_): what is used after a reload freed it shows.
 """
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -59,6 +60,16 @@ def odd(b):
     t.ok(kind == "error" and body.get("message", "").startswith("no lease 'xü"), "wherever the cut falls")
 
 
+def child(b, program):
+    with open(f"/proc/{b.proc.pid}/task/{b.proc.pid}/children") as f:
+        pids = f.read().split()
+    for pid in pids:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            if program.encode() in f.read():
+                return int(pid)
+    raise RuntimeError(f"no child {program}")
+
+
 def waits(b):
     a = b.accepted("rent", {"key": "w", "filter": H100})
     lease = a["lease"]
@@ -71,6 +82,12 @@ def waits(b):
     until_ms = b.accepted("extend", {"key": "x", "lease": lease, "ttl_ms": 7200000})["expires_ms"]
     b.ask("wait", {"key": "x", "timeout_ms": 5000})
     t.eq(b.lease(lease)["expires_ms"], until_ms, "extend moves the end")
+    os.kill(child(b, "gpubroker-provider"), signal.SIGSTOP)
+    until_ms = b.accepted("extend", {"key": "x2", "lease": lease, "ttl_ms": 9000000})["expires_ms"]
+    b.kill()
+    b.start()
+    t.eq(b.ask("wait", {"key": "x2", "timeout_ms": 15000})["operation"]["state"], "done", "one that was cut off is done again")
+    t.eq(b.lease(lease)["expires_ms"], until_ms, "and moves the end")
     b.accepted("release", {"key": "r", "lease": lease})
     b.wait_state(lease, "failed-empty")
     kind, body = b.try_ask("wait", {"key": "w", "timeout_ms": 5000})
