@@ -27,7 +27,7 @@ api_fn api_cost;
 /* api_rent.c */
 api_fn api_rent;
 /* api_words.c */
-int api_words (struct ask *q);                   /* -1: a rent that says something wrong; answered */
+int api_words (struct ask *q);                 /* -1: a rent that says something wrong; answered */
 const char *api_cluster (const struct ask *q); /* the one a rent names, or the usual one */
 /* Is the member, where there is one, a span of time?  false: refused. */
 bool api_span (struct ask *q, const json_t *in, const char *member, int64_t least);

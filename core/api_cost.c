@@ -64,8 +64,8 @@ add_attempt (struct sums *s, const struct lease *l, const struct attempt *a)
   else if (strcmp (s->by, "provider") == 0)
     add (s, a->provider, attempt_price (a, to - from), to - from, rate);
   else if (strcmp (s->by, "gpu") == 0)
-    add (s, json_str (json_object_get (a->offer, "gpu"), "model", "none"), attempt_price (a, to - from),
-         to - from, rate);
+    add (s, json_str (json_object_get (a->offer, "gpu"), "model", "none"),
+         attempt_price (a, to - from), to - from, rate);
   else
     add (s, l->owner, attempt_price (a, to - from), to - from, rate);
 }

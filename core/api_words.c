@@ -135,8 +135,8 @@ ports_ok (struct ask *q)
     if (!json_is_object (port))
       err_set (&e, ERR_INVALID, "it must be an object");
     else if (json_check (port, members, N_ELEMENTS (members), &e) == 0 &&
-             ((strcmp (proto, "tcp") != 0 && strcmp (proto, "udp") != 0) || from < 1 ||
-              to < from || to > 65535))
+             ((strcmp (proto, "tcp") != 0 && strcmp (proto, "udp") != 0) || from < 1 || to < from ||
+              to > 65535))
       err_set (&e, ERR_INVALID, "%.20s %lld-%lld: tcp or udp, ports from 1 to 65535", proto,
                (long long) from, (long long) to);
     if (e.kind != ERR_NONE) {

@@ -258,11 +258,11 @@ void
 engine_work (struct lease *l)
 {
   static void (*const work[LEASE_STATES]) (struct lease *) = {
-    [LEASE_PENDING] = rent_pending,  [LEASE_ORDERING] = rent_ordering,
-    [LEASE_BOOTING] = rent_booting,  [LEASE_REACHABLE] = pipeline_work,
-    [LEASE_JOINING] = pipeline_work, [LEASE_VERIFYING] = pipeline_work,
-    [LEASE_READY] = pipeline_work,   [LEASE_DRAINING] = pipeline_work,
-    [LEASE_RELEASING] = releasing,   [LEASE_LEAKED] = releasing,
+    [LEASE_PENDING] = rent_pending,          [LEASE_ORDERING] = rent_ordering,
+    [LEASE_BOOTING] = rent_booting,          [LEASE_REACHABLE] = pipeline_work,
+    [LEASE_JOINING] = pipeline_work,         [LEASE_VERIFYING] = pipeline_work,
+    [LEASE_READY] = pipeline_work,           [LEASE_DRAINING] = pipeline_work,
+    [LEASE_RELEASING] = releasing,           [LEASE_LEAKED] = releasing,
     [LEASE_INTERRUPTED] = watch_interrupted,
   };
 

@@ -10,7 +10,7 @@
 #include "core/json.h"
 
 static const char *const names[] = {
-  "ok",          "invalid",     "auth",    "not-found", "conflict",    "quota",    "capacity",
+  "ok",           "invalid",     "auth",    "not-found", "conflict",    "quota",    "capacity",
   "rate-limited", "unavailable", "unknown", "cancelled", "unsupported", "internal",
 };
 

@@ -214,8 +214,8 @@ static const char *
 type_name (json_type type)
 {
   static const char *const names[] = {
-    [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
-    [JSON_INTEGER] = "an integer", [JSON_REAL] = "a number",  [JSON_TRUE] = "true or false",
+    [JSON_OBJECT] = "an object",    [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+    [JSON_INTEGER] = "an integer",  [JSON_REAL] = "a number",  [JSON_TRUE] = "true or false",
     [JSON_FALSE] = "true or false", [JSON_NULL] = "null",
   };
 
@@ -231,8 +231,8 @@ unknown (const char *key, const struct json_member *members, size_t n, struct er
   for (i = 0; i < n && i < N_ELEMENTS (names); i++)
     names[i] = members[i].name;
   near = nearest (key, names, i);
-  return err_set (e, ERR_INVALID, "unknown member '%.60s'%s%s%s", key, near ? ", did you mean '" : "",
-                  near ? near : "", near ? "'?" : "");
+  return err_set (e, ERR_INVALID, "unknown member '%.60s'%s%s%s", key,
+                  near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 int

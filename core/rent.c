@@ -25,8 +25,7 @@ first_node (const struct broker *b, const char *cluster)
 }
 
 void
-rent_match_context (struct broker *b, const char *cluster, int64_t ttl_ms,
-                    struct match_context *c)
+rent_match_context (struct broker *b, const char *cluster, int64_t ttl_ms, struct match_context *c)
 {
   const struct conf_cluster *k = cluster ? conf_cluster (&b->conf, cluster) : NULL;
   const struct attempt *home = k && k->cross_node ? first_node (b, cluster) : NULL;
