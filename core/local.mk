@@ -18,6 +18,8 @@ test_clock_t_SOURCES = tests/unit/clock.c
 test_clock_t_LDADD   = libbase.la
 SYSTEM_TESTS   += tests/system/attack.py
 EXTRA_DIST     += tests/system/attack.py
+SYSTEM_TESTS   += tests/system/hostile.py
+EXTRA_DIST     += tests/system/hostile.py
 
 # Configuration, GPU names, offers and matching: pure, no sockets.
 noinst_LTLIBRARIES += libmatch.la
