@@ -40,6 +40,15 @@ attempt_later (struct attempt *a, int64_t ms)
   a->timer = loop_after (a->lease->broker->loop, ms, timer, a);
 }
 
+/* The cloud's word counts where it can be true: not before we asked, not in the future. */
+static int64_t
+billed_from (const struct attempt *a)
+{
+  int64_t now = now_ms (), said = a->machine.created_ms;
+
+  return said < a->started_ms || said > now ? now : said;
+}
+
 void
 attempt_happens (struct attempt *a, enum attempt_event ev)
 {
@@ -52,7 +61,7 @@ attempt_happens (struct attempt *a, enum attempt_event ev)
     a->wanted = false;
   if (ev == AEV_MACHINE && !a->billed) {
     a->billed = true;
-    a->created_ms = a->machine.created_ms ? a->machine.created_ms : now_ms ();
+    a->created_ms = billed_from (a);
   }
   if (attempt_ended (a->state)) {
     a->ended_ms = now_ms ();

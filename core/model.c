@@ -329,8 +329,11 @@ struct op *
 op_unpack (const json_t *j)
 {
   const char *state = json_str (j, "state", "");
-  struct op *o = op_new (json_i64 (j, "number", 0));
+  struct op *o;
 
+  if (!json_str (j, "verb", NULL) || !json_str (j, "owner", NULL))
+    return NULL;
+  o = op_new (json_i64 (j, "number", 0));
   UNPACK (j, op_fields, o);
   for (size_t i = 0; i < N_ELEMENTS (op_states); i++)
     if (strcmp (op_states[i], state) == 0)

@@ -83,7 +83,7 @@ put_label_list (json_t *params, const json_t *all)
 static void
 put_list (json_t *params, const char *name, const json_t *strings, char between)
 {
-  char text[16384];
+  char text[20 * 1024]; /* 16 keys of at most 1,024 bytes, and what is between them */
   size_t i, n = 0;
   json_t *s;
 

@@ -9,6 +9,8 @@ int start_broker (struct broker *b, struct err *e);
 void start_undo (struct broker *b);
 /* Reads the file again; on failure the old configuration stays. */
 int start_reload (struct broker *b, struct err *e);
+/* Refuses a configuration that lacks a provider or cluster which a lease still needs. */
+int start_check_leases (const struct broker *b, const struct conf *c, struct err *e);
 void start_localities (struct broker *b);
 void start_uids (struct broker *b);
 /* Asks every plugin which options it takes and compares: what --check-config adds to conf_load. */

@@ -18,17 +18,36 @@ start_localities (struct broker *b)
   }
 }
 
-static bool
-in_use (const struct broker *b, const char *provider)
+/* The name of a provider or cluster that a lease still needs and that this configuration lacks;
+ * NULL: none. */
+static const char *
+lacking (const struct broker *b, const struct conf *c, const char **what)
 {
-  for (size_t i = 0; i < b->leases.n; i++)
-    for (size_t k = 0; k < b->leases.at[i]->nattempts; k++) {
-      const struct attempt *a = b->leases.at[i]->attempts[k];
+  for (size_t i = 0; i < b->leases.n; i++) {
+    const struct lease *l = b->leases.at[i];
 
-      if (!attempt_ended (a->state) && strcmp (a->provider, provider) == 0)
-        return true;
-    }
-  return false;
+    *what = "cluster";
+    if (!lease_ended (l->state) && l->cluster && strcmp (l->cluster, "none") != 0 &&
+        !conf_cluster (c, l->cluster))
+      return l->cluster;
+    *what = "provider";
+    for (size_t k = 0; k < l->nattempts; k++)
+      if (!attempt_ended (l->attempts[k]->state) && !conf_provider (c, l->attempts[k]->provider))
+        return l->attempts[k]->provider;
+  }
+  return NULL;
+}
+
+int
+start_check_leases (const struct broker *b, const struct conf *c, struct err *e)
+{
+  const char *what, *name = lacking (b, c, &what);
+
+  if (!name)
+    return 0;
+  return err_set (e, ERR_CONFLICT,
+                  "%s: %s %s has leases: put it back, release them, then remove it", c->path, what,
+                  name);
 }
 
 /* Who may ask, limits, defaults, clusters and localities change at once; providers with the next
@@ -40,13 +59,10 @@ start_reload (struct broker *b, struct err *e)
 
   if (conf_load (b->conf.path, &fresh, e) < 0)
     return -1;
-  for (size_t i = 0; i < b->providers.n; i++)
-    if (!conf_provider (&fresh, b->providers.at[i]->name) && in_use (b, b->providers.at[i]->name)) {
-      err_set (e, ERR_CONFLICT, "provider %s has leases and cannot be removed from %s",
-               b->providers.at[i]->name, fresh.path);
-      conf_free (&fresh);
-      return -1;
-    }
+  if (start_check_leases (b, &fresh, e) < 0) {
+    conf_free (&fresh);
+    return -1;
+  }
   for (size_t i = 0; i < b->providers.n; i++)
     if (!conf_provider (&fresh, b->providers.at[i]->name)) {
       err_set (e, ERR_UNSUPPORTED, "provider %s was removed: that needs a restart",

@@ -79,9 +79,12 @@ store_max_op (struct store *s)
   return number (s, "SELECT max (number) FROM op");
 }
 
-static void
+/* An attempt that cannot be read may be a machine that is paid for: -1, and nobody goes on without
+ * it. */
+static int
 load_attempts (struct store *s, struct lease *l)
 {
+  int rc = 0;
   sqlite3_stmt *q =
       store_statement (s, GET_ATTEMPTS, "SELECT doc FROM attempt WHERE lease = ? ORDER BY number");
 
@@ -89,9 +92,11 @@ load_attempts (struct store *s, struct lease *l)
   while (sqlite3_step (q) == SQLITE_ROW) {
     AUTO_JSON json_t *j = doc (q, 0);
 
-    attempt_unpack (l, j);
+    if (!attempt_unpack (l, j))
+      rc = -1;
   }
   sqlite3_reset (q);
+  return rc;
 }
 
 static struct lease *
@@ -100,8 +105,10 @@ load_lease (struct store *s, sqlite3_stmt *q)
   AUTO_JSON json_t *j = doc (q, 0);
   struct lease *l = lease_unpack (j);
 
-  if (l)
-    load_attempts (s, l);
+  if (l && load_attempts (s, l) < 0) {
+    lease_free (l);
+    return NULL;
+  }
   return l;
 }
 
@@ -228,8 +235,12 @@ store_each_op (struct store *s, int64_t lease, bool running_only, store_op_fn *f
   sqlite3_bind_int (q, 2, running_only);
   while ((rc = sqlite3_step (q)) == SQLITE_ROW) {
     AUTO_JSON json_t *j = doc (q, 0);
+    struct op *o = op_unpack (j);
 
-    fn (ctx, op_unpack (j));
+    if (!o)
+      return err_set (e, ERR_INTERNAL, "store %s: an operation cannot be read: %.80s", s->path,
+                      text (q, 0));
+    fn (ctx, o);
   }
   sqlite3_reset (q);
   return rc == SQLITE_DONE ? 0 : store_fail (s, e, "operations");

@@ -10,6 +10,7 @@ EXTRA_DIST     += %D%/unit/tap.h
 
 SYSTEM_TESTS += \
 	tests/system/alarms.py \
+	tests/system/bad_input.py \
 	tests/system/bad_machines.py \
 	tests/system/bad_plugins.py \
 	tests/system/canary.py \
@@ -27,6 +28,7 @@ EXTRA_DIST   += \
 	%D%/system/upkeep.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \
+	%D%/system/bad_input.py \
 	%D%/system/bad_machines.py \
 	%D%/system/bad_plugins.py \
 	%D%/system/canary.py \
