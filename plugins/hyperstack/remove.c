@@ -12,6 +12,14 @@
 
 enum { CONSOLE_LINES = 500, CONSOLE_TRIES = 10, CONSOLE_PAUSE_MS = 500 };
 
+/* One that is still being attached counts, too. */
+static bool
+has_address (const json_t *vm)
+{
+  return *json_str (vm, "floating_ip", "") ||
+         strcmp (json_str (vm, "floating_ip_status", ""), "ATTACHING") == 0;
+}
+
 /* Its failure changes nothing: what the delete says counts. */
 static void
 detach (const struct ctx *c, const char *id)
@@ -55,7 +63,7 @@ hyperstack_remove (void *self, struct gpub_call *call, const struct gpub_ref *re
     return rc;
   if (vm_state (vm) == GPUB_STATE_DELETING || vm_state (vm) == GPUB_STATE_GONE)
     return GPUB_OK;
-  if (vm_address (vm))
+  if (has_address (vm))
     detach (&c, ref->id);
   snprintf (path, sizeof path, "/core/virtual-machines/%s", ref->id);
   return verdict (api_change (&c, "delete VM", "DELETE", path, NULL, NULL));

@@ -5,27 +5,12 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "plugins/shadeform/shadeform.h"
 
-enum { URL_MAX = 2048, KEY_MAX = 512, BODY_MAX = 8 << 20 };
-
-/* Looked for in lower case; capacity first, since "insufficient capacity" is no matter of money. */
-static const struct {
-  const char *word;
-  int32_t kind;
-} words[] = {
-  { "out of stock", GPUB_E_CAPACITY },  { "out_of_stock", GPUB_E_CAPACITY },
-  { "capacity", GPUB_E_CAPACITY },      { "sold out", GPUB_E_CAPACITY },
-  { "not available", GPUB_E_CAPACITY }, { "insufficient", GPUB_E_QUOTA },
-  { "balance", GPUB_E_QUOTA },          { "funds", GPUB_E_QUOTA },
-  { "wallet", GPUB_E_QUOTA },           { "payment", GPUB_E_QUOTA },
-  { "credits", GPUB_E_QUOTA },          { "quota", GPUB_E_QUOTA },
-  { "limit reached", GPUB_E_QUOTA },    { "limit exceeded", GPUB_E_QUOTA },
-};
+enum { URL_MAX = 2048, BODY_MAX = 8 << 20 };
 
 /* What a status means to a read and to a change.  A server that fails in the middle of a change may
  * have made it. */
@@ -45,21 +30,6 @@ static const struct {
   { 400, 499, GPUB_E_INVALID, GPUB_E_INVALID },
   { 500, 599, GPUB_E_UNAVAILABLE, GPUB_E_UNKNOWN },
 };
-
-int32_t
-api_kind_of_text (const char *text)
-{
-  char lower[256];
-  size_t n = 0;
-
-  for (; n < sizeof lower - 1 && text[n]; n++)
-    lower[n] = (char) tolower ((unsigned char) text[n]);
-  lower[n] = '\0';
-  for (size_t i = 0; i < N_ELEMENTS (words); i++)
-    if (strstr (lower, words[i].word))
-      return words[i].kind;
-  return GPUB_OK;
-}
 
 static int32_t
 kind_of_status (int status, bool change)
@@ -99,10 +69,10 @@ kind_of (int status, bool change, const char *code, const char *text)
 {
   bool about_wish =
       change && (status == 400 || status == 402 || status == 403 || status == 409 || status == 422);
-  int32_t kind = about_wish ? api_kind_of_text (code) : GPUB_OK;
+  int32_t kind = about_wish ? plug_kind_of_text (code) : GPUB_OK;
 
   if (kind == GPUB_OK && about_wish)
-    kind = api_kind_of_text (text);
+    kind = plug_kind_of_text (text);
   return kind != GPUB_OK ? kind : kind_of_status (status, change);
 }
 
@@ -136,41 +106,17 @@ answered (const struct ctx *c, const char *what, bool change, const struct gpub_
                      (unsigned long long) r->body_len);
 }
 
-/* The key as it goes into a header: without the newline that a file ends with. */
-static int32_t
-read_key (const struct ctx *c, char key[static KEY_MAX], size_t *len)
-{
-  const void *bytes = NULL;
-  uint64_t n = 0;
-
-  if (c->s->host->secret (c->call, "api_key", &bytes, &n) != GPUB_OK)
-    n = 0;
-  while (n && isspace (((const unsigned char *) bytes)[n - 1]))
-    n--;
-  for (uint64_t i = 0; i < n; i++)
-    if (!isgraph (((const unsigned char *) bytes)[i]))
-      return plug_error (c->err, GPUB_E_AUTH,
-                         "api_key has a character that no key has, at byte %llu",
-                         (unsigned long long) i + 1);
-  if (n == 0 || n >= KEY_MAX)
-    return plug_error (c->err, GPUB_E_AUTH, "api_key is %s", n ? "too long" : "missing");
-  memcpy (key, bytes, n);
-  key[n] = '\0';
-  *len = n;
-  return GPUB_OK;
-}
-
 static int32_t
 exchange (const struct ctx *c, const char *what, struct gpub_http_request *q, json_t **out)
 {
   struct gpub_http_response r = { .size = sizeof r };
   bool change = q->flags & GPUB_HTTP_MUTATES;
-  char key[KEY_MAX] = "";
+  char key[PLUG_KEY_MAX] = "";
   struct gpub_kv headers[] = { { "X-API-KEY", key },
                                { "Accept", "application/json" },
                                { "Content-Type", "application/json" } };
   size_t len = 0;
-  int32_t rc = read_key (c, key, &len);
+  int32_t rc = plug_key (c->s->host, c->call, "api_key", key, &len, c->err);
 
   if (rc != GPUB_OK)
     return rc;

@@ -148,7 +148,7 @@ fill_failure (struct gpub_machine *m, const json_t *instance)
   if (strcmp (details, "preempted") == 0)
     m->fail_kind = GPUB_E_CAPACITY;
   else if (m->state == GPUB_STATE_ERROR)
-    m->fail_kind = (uint32_t) api_kind_of_text (details);
+    m->fail_kind = (uint32_t) plug_kind_of_text (details);
   else
     return;
   m->fail_text = *details ? details : NULL;

@@ -34,9 +34,6 @@ struct ctx {
 int32_t api_get (const struct ctx *c, const char *what, const char *path, json_t **out);
 int32_t api_post (const struct ctx *c, const char *what, const char *path, const json_t *body,
                   json_t **out);
-/* What a refusal or a failure of the cloud means, judged by its words; GPUB_OK when they do not
- * say. */
-int32_t api_kind_of_text (const char *text);
 
 /* seat.c: availability is an element of the row's list of that name. */
 enum { REF_MAX = 512, FIELD_MAX = 128 };

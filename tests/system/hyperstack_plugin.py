@@ -585,12 +585,21 @@ def test_remove():
             same(c.remove(m).kind, want, kind)
         c.wait("gone")
         same(c.remove(m).kind, "ok")
-    for kind in ("drop", "broken", "forbidden", "not-found", "lost-reply", "status-false"):
-        with Cloud() as c:
-            m = c.running()
+    with Cloud() as c:
+        for i, kind in enumerate(("drop", "broken", "forbidden", "not-found", "lost-reply", "status-false")):
+            m = c.create(token="t%d" % i, name="n%d" % i).machines[0]
+            c.wait("ACTIVE")
+            c.fake.post("advance", {"seconds": 5})
             c.fake.fault("detach", kind)
             same(c.remove(m).kind, "ok", "an address that is not detached does not keep the machine: " + kind)
-            c.wait("gone")
+        c.wait("gone", 6)
+    with Cloud(args=["--keep-addresses"]) as c:
+        c.fake.post("config", {"delays": {"attach": 600}})
+        m = c.create().machines[0]
+        c.wait("ACTIVE")
+        same([c.get(m).machines[0].get("address"), len(c.fake.get("addresses"))], [None, 1])
+        same(c.remove(m).kind, "ok")
+        same(c.fake.get("addresses"), [], "an address that is being attached is not left behind")
 
 
 # ---- the account of several

@@ -50,7 +50,7 @@ if sys.argv[1] == "create":
     more = extra()
     after = more.pop("after", None)
     gpus.update(more.pop("gpus", {}))
-    order = {"user": "shadeform", "ssh_public_keys": want.get("ssh_public_keys", []), "gpus": gpus, **more}
+    order = {"user": want.get("user") or "shadeform", "ssh_public_keys": want.get("ssh_public_keys", []), "gpus": gpus, **more}
 else:
     order, after = want.get("node") or want, None
 got = run(sys.argv[1], text=json.dumps(order))

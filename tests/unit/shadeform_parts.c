@@ -74,12 +74,12 @@ test_catalog (void)
 static void
 test_words (void)
 {
-  is_num (api_kind_of_text ("OUT_OF_STOCK"), GPUB_E_CAPACITY, "the code of no stock");
-  is_num (api_kind_of_text ("Insufficient capacity in region"), GPUB_E_CAPACITY,
+  is_num (plug_kind_of_text ("OUT_OF_STOCK"), GPUB_E_CAPACITY, "the code of no stock");
+  is_num (plug_kind_of_text ("Insufficient capacity in region"), GPUB_E_CAPACITY,
           "insufficient capacity is no money matter");
-  is_num (api_kind_of_text ("Insufficient balance, add funds"), GPUB_E_QUOTA, "out of money");
-  is_num (api_kind_of_text ("Instance quota exceeded"), GPUB_E_QUOTA, "the account's limit");
-  is_num (api_kind_of_text ("ssh key name must be unique"), GPUB_OK, "words that say neither");
+  is_num (plug_kind_of_text ("Insufficient balance, add funds"), GPUB_E_QUOTA, "out of money");
+  is_num (plug_kind_of_text ("Instance quota exceeded"), GPUB_E_QUOTA, "the account's limit");
+  is_num (plug_kind_of_text ("ssh key name must be unique"), GPUB_OK, "words that say neither");
 }
 
 /* ---- instances, through a host that keeps what it is given ---- */
