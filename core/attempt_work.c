@@ -122,7 +122,8 @@ found (struct lease *l, struct attempt *a, const struct call_result *r)
 
   if (a->seen)
     return;
-  if (r->err.kind != ERR_NONE || a->scopes_bad || now_ms () < a->sent_wall_ms + lag)
+  if (r->err.kind != ERR_NONE || a->scopes_bad || !a->scopes_done ||
+      now_ms () < a->sent_wall_ms + lag)
     a->absent = 0;
   else if (++a->absent >= ABSENT_TIMES) {
     not_created (l, a);
@@ -135,7 +136,7 @@ found (struct lease *l, struct attempt *a, const struct call_result *r)
 static void
 send_find (struct attempt *a, struct provider *p)
 {
-  a->seen = a->scopes_bad = false;
+  a->seen = a->scopes_bad = a->scopes_done = false;
   call_attempt (
       a, p->child,
       &(struct call){ "find", json_pack ("{s:s, s:s}", "token", a->token, "name", a->name),

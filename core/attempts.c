@@ -227,6 +227,8 @@ attempt_item (struct lease *l, struct attempt *a, const json_t *item)
     attempt_see (a, machine);
   if (json_object_get (item, "resource"))
     learn_resource (a, json_object_get (item, "resource"));
-  if (scope && strcmp (json_str (scope, "how", ""), "complete") != 0)
+  if (scope && strcmp (json_str (scope, "how", ""), "complete") == 0)
+    a->scopes_done = true;
+  else if (scope)
     a->scopes_bad = true;
 }

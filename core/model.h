@@ -50,6 +50,7 @@ struct attempt {
   uint64_t timer;  /* next look, 0 none */
   int tries;       /* of what it is doing, for the back-off */
   int absent;      /* complete searches in a row that found nothing */
+  bool scopes_done; /* during a find: at least one scope completed */
   bool scopes_bad; /* during a find: a scope did not complete */
   bool seen;       /* during a find or get: the machine came */
   bool asked;      /* remove was accepted in this process's life */
