@@ -37,7 +37,7 @@ plug_kind_of_text (const char *text)
   char lower[256];
   size_t n = 0;
 
-  for (; text[n] && n < sizeof lower - 1; n++)
+  for (; n < sizeof lower - 1 && text[n]; n++)
     lower[n] = (char) tolower ((unsigned char) text[n]);
   lower[n] = '\0';
   for (size_t i = 0; i < N_ELEMENTS (words); i++)
