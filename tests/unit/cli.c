@@ -287,7 +287,7 @@ test_args (void)
     { "ssh", "ssh needs LEASE" },
     { "ssh a b", "ssh does not know what to do with 'b'" },
     { "offer", "unknown command 'offer', did you mean 'offers'?" },
-    { "rent --name \xff", "--name: '\xff' is not a text of 1 to 512 bytes in UTF-8" },
+    { "rent --name \xff", "--name: '?' is not a text of 1 to 512 bytes in UTF-8" },
   };
 
   for (size_t i = 0; i < N_ELEMENTS (cases); i++)
