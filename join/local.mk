@@ -36,7 +36,8 @@ test_ssh_text_t_SOURCES   = tests/unit/ssh_text.c %D%/ssh_output.c %D%/ssh_scrip
 nodist_test_ssh_text_t_SOURCES = %D%/node-scripts.c
 test_ssh_text_t_LDADD     = libbase.la $(JANSSON_LIBS) $(CRYPTO_LIBS)
 
-ssh_tests = tests/system/ssh_runner.py tests/system/node_script.py
+ssh_tests = tests/system/ssh_runner.py
+SYSTEM_TESTS += tests/system/node_script.py tests/system/kube_runner.py
 TESTS    += $(ssh_tests)
 
 # Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.
@@ -46,7 +47,7 @@ EXTRA_DIST += \
 	tests/nodes/nvidia-smi \
 	tests/system/runner_client.py \
 	tests/system/sandbox.py \
-	$(ssh_tests) \
+	$(ssh_tests) tests/system/node_script.py \
 	$(NULL)
 
 # The kube role is a library of its own, so that unit tests reach its parts.
@@ -79,7 +80,7 @@ EXTRA_DIST    += %D%/manifests/nvidia-device-plugin.yaml
 	  $(srcdir)/%D%/manifests/nvidia-device-plugin.yaml > $@.tmp && mv $@.tmp $@
 
 check_PROGRAMS += test_kube_text.t test_kube_token.t
-TESTS          += test_kube_text.t test_kube_token.t tests/system/kube_runner.py
+TESTS          += test_kube_text.t test_kube_token.t
 EXTRA_DIST     += tests/system/kube_runner.py
 test_kube_text_t_SOURCES  = tests/unit/kube_text.c
 test_kube_text_t_LDADD    = libkube.la libbase.la

@@ -23,8 +23,8 @@ hyperstack_la_LIBADD   = libhyperstack.la $(JANSSON_LIBS) -lm
 test_hyperstack_t_SOURCES = tests/unit/hyperstack_parts.c
 test_hyperstack_t_LDADD   = libhyperstack.la $(JANSSON_LIBS) -lm
 check_PROGRAMS += test_hyperstack.t
-TESTS          += test_hyperstack.t tests/system/hyperstack_plugin.py
-SYSTEM_TESTS   += tests/system/rent_hyperstack.py
+TESTS          += test_hyperstack.t
+SYSTEM_TESTS   += tests/system/hyperstack_plugin.py tests/system/rent_hyperstack.py
 
 EXTRA_DIST += \
 	%D%/gpubroker-hyperstack.pod \
