@@ -183,18 +183,36 @@ restart (void *unused)
   return unused;
 }
 
+/* Broker and client are one process here, and a starting broker refuses its own pid while it tests
+ * itself: a client that connects in that moment is denied, which no client elsewhere can be.  Then
+ * the restart is made again. */
+static int
+call_over_restart (struct gpubc *c, const char *verb, const char *body, struct gpubc_reply *r)
+{
+  int rc = GPUBC_ERROR;
+
+  for (int i = 0; i < 10 && rc == GPUBC_ERROR; i++) {
+    pthread_t t;
+
+    handled = 0;
+    swallow = 1;
+    pthread_create (&t, NULL, restart, NULL);
+    rc = gpubc_call (c, verb, body, 20000, NULL, NULL, r);
+    pthread_join (t, NULL);
+    if (rc == GPUBC_ERROR && !strstr (r->json, "\"denied\""))
+      break;
+  }
+  return rc;
+}
+
 static void
 test_restart (struct gpubc *c)
 {
   struct gpubc_reply r;
   pthread_t t;
 
-  handled = 0;
-  swallow = 1;
-  pthread_create (&t, NULL, restart, NULL);
-  is_num (gpubc_call (c, "rent", "{\"key\":\"k2\"}", 20000, NULL, NULL, &r), GPUBC_FINAL,
+  is_num (call_over_restart (c, "rent", "{\"key\":\"k2\"}", &r), GPUBC_FINAL,
           "a mutation with a key survives a restart of the broker");
-  pthread_join (t, NULL);
   is_num (handled, 2, "it was asked again, once");
 
   handled = 0;
