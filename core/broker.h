@@ -52,7 +52,8 @@ struct provider {
   uint64_t refresh_timer, reconcile_timer;
   int64_t visibility_lag_ms, idempotency_ms;
   bool idempotent;
-  bool frozen; /* too many machines were missing from the last list */
+  bool frozen;              /* too many machines were missing from the last list */
+  unsigned char digest[32]; /* of the configuration and secrets that its process has */
   uint64_t calls, errors;
   json_t *orphans; /* array, from the last complete list */
   json_t *seen;    /* the list that is arriving */
@@ -179,7 +180,7 @@ void engine_save (struct lease *l);
 void engine_cause (struct lease *l, const char *code, const char *fmt, ...) PRINTF (3, 4);
 void engine_tick (struct broker *b); /* each second: TTL, deadlines, keeping */
 struct lease *engine_lease (struct broker *b, int64_t number); /* live, or NULL */
-void engine_take (struct broker *b, struct lease *l); /* among the live ones; takes l */
+void engine_take (struct broker *b, struct lease *l);          /* among the live ones; takes l */
 int64_t backoff (const struct times *t, int tries);
 
 /* attempts.c - what is known of a machine; attempt_work.c - create, find, remove */
@@ -192,7 +193,7 @@ void attempt_later (struct attempt *a, int64_t ms);
 void attempt_learn (struct attempt *a, const json_t *machine); /* what the cloud says of it */
 void attempt_see (struct attempt *a,
                   const json_t *machine); /* the same; another id makes it a duplicate to remove */
-json_t *attempt_ref (const struct attempt *a); /* args of get and remove */
+json_t *attempt_ref (const struct attempt *a);  /* args of get and remove */
 int64_t attempt_not_after (int64_t expires_ms); /* when the cloud itself ends it; 0: never */
 /* Does the answer to a get of it, already learnt, say that it is gone? */
 bool attempt_answer_gone (const struct attempt *a, const struct call_result *r);
@@ -205,8 +206,8 @@ void rent_quote (struct lease *l, struct provider *p,
                  const struct match_pick *pick); /* rent_quote.c */
 void rent_ordering (struct lease *l);
 void rent_booting (struct lease *l);
-void rent_match_context (struct broker *b, const char *cluster,
-                         int64_t ttl_ms, struct match_context *c);
+void rent_match_context (struct broker *b, const char *cluster, int64_t ttl_ms,
+                         struct match_context *c);
 json_t *rent_target (const struct attempt *a);
 
 /* pipeline.c - from there to a proven node, and back */
@@ -223,6 +224,8 @@ void watch_interrupted (struct lease *l);
 
 /* providers.c */
 int providers_start (struct broker *b, struct err *e);
+/* Reads its secrets; starts its process, or gives it what has changed. */
+int provider_configure (struct provider *p, struct err *e);
 struct provider *provider_find (struct broker *b, const char *name);
 /* Is there a provider that may soon have offers: one that has not listed yet, or is being started
  * again? */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <openssl/evp.h>
+
 #include "core/broker.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -235,10 +237,32 @@ on_state (void *ctx, struct child *c, enum child_state state)
   tell_offers (p);
 }
 
+/* Is this another configuration than the one that the process has?  Notes it. */
+static bool
+configured (struct provider *p, const json_t *config, const struct child_secret *secrets, size_t n)
+{
+  AUTO_FREE char *text = json_canonical (config);
+  unsigned char md[EVP_MAX_MD_SIZE] = { 0 };
+  EVP_MD_CTX *c = EVP_MD_CTX_new ();
+  bool other;
+
+  EVP_DigestInit_ex (c, EVP_sha256 (), NULL);
+  EVP_DigestUpdate (c, text, strlen (text));
+  for (size_t i = 0; i < n; i++) {
+    EVP_DigestUpdate (c, secrets[i].name, strlen (secrets[i].name) + 1);
+    EVP_DigestUpdate (c, secrets[i].bytes, secrets[i].len);
+  }
+  EVP_DigestFinal_ex (c, md, NULL);
+  EVP_MD_CTX_free (c);
+  other = memcmp (md, p->digest, sizeof p->digest) != 0;
+  memcpy (p->digest, md, sizeof p->digest);
+  return other;
+}
+
 /* Reads what the provider needs to know of the configuration; its secrets stay here until they are
  * sent. */
-static int
-start (struct provider *p, struct err *e)
+int
+provider_configure (struct provider *p, struct err *e)
 {
   const struct conf_provider *c = p->conf;
   VEC (struct child_secret) secrets = VEC_EMPTY;
@@ -264,7 +288,9 @@ start (struct provider *p, struct err *e)
     if (rc == 0)
       redact_register (bytes, s->len);
   }
-  if (rc == 0)
+  if (rc == 0 && p->child && configured (p, config, secrets.at, secrets.n))
+    child_reconfigure (p->child, config, secrets.at, secrets.n);
+  else if (rc == 0 && !p->child && configured (p, config, secrets.at, secrets.n))
     p->child = child_new (
         p->broker->supervisor,
         &(struct child_spec){ .name = c->name,
@@ -311,7 +337,7 @@ providers_start (struct broker *b, struct err *e)
     *vec_push (&b->providers) = p;
     offers_provider (b->offers, p->name, p->conf->plugin, 0);
     offers_state (b->offers, p->name, OFFERS_STARTING, "it has not answered yet");
-    if (start (p, e) < 0)
+    if (provider_configure (p, e) < 0)
       return err_add (e, "provider %s", p->name);
   }
   return 0;

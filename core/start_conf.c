@@ -78,6 +78,9 @@ start_reload (struct broker *b, struct err *e)
     b->providers.at[i]->conf = conf_provider (&b->conf, b->providers.at[i]->name);
   start_localities (b);
   start_uids (b);
+  for (size_t i = 0; i < b->providers.n; i++)
+    if (provider_configure (b->providers.at[i], e) < 0)
+      feed_provider (b, b->providers.at[i]->name, "not-reloaded", e->text);
   feed_broker (b, "reloaded", b->conf.path);
   return 0;
 }

@@ -5,6 +5,7 @@ No machine is needed: the cloud is a fake that boots nothing, so leases stay on 
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,32 @@ def extend(b, cloud):
     b.wait_state(lease, "released", "failed-empty")
 
 
+def reload(b):
+    """A key that was changed in its file is used after SIGHUP; a file that cannot be read changes nothing."""
+    path = f"{b.dir}/keys/shadeform.api_key"
+    with open(path) as f:
+        right = f.read()
+
+    def put(text, name, good):
+        with open(path, "w") as f:
+            f.write(text)
+        b.proc.send_signal(signal.SIGHUP)
+        until(lambda: ("error" not in b.ask("providers")["providers"][0]) == good, 30, name)
+        t.ok(True, name)
+
+    put("wrong", "a wrong key in the file is noticed after SIGHUP", False)
+    put(right, "and the right one again", True)
+    with open(b.config) as f:
+        text = f.read()
+    with open(b.config, "w") as f:
+        f.write(text.replace("defaults:", "defalts:"))
+    b.proc.send_signal(signal.SIGHUP)
+    until(lambda: b.logged("reload.refused"), 10, "the refusal")
+    t.ok(b.ask("ping"), "a broken file changes nothing")
+    with open(b.config, "w") as f:
+        f.write(text)
+
+
 def main():
     with Cloud("shadeform") as cloud, Broker(cloud.provider(), limits={"leases": 3}) as b:
         b.offers_there()
@@ -170,6 +197,7 @@ def main():
         t.run(limits, b)
         t.run(names_and_ends, b, cloud)
         t.run(extend, b, cloud)
+        t.run(reload, b)
     t.done()
 
 
