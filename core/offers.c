@@ -330,7 +330,7 @@ drop_expired (struct offers *o, struct offers_prov *p, int64_t now_ms)
 }
 
 void
-offers_end (struct offers *o, const char *provider, int64_t now_ms)
+offers_end (struct offers *o, const char *provider, bool answered, int64_t now_ms)
 {
   struct offers_prov *p = offers_prov (o, provider);
 
@@ -344,7 +344,8 @@ offers_end (struct offers *o, const char *provider, int64_t now_ms)
   p->skipped = p->staged_skipped;
   if (!p->skipped)
     p->problem[0] = '\0';
-  p->listed_ms = now_ms;
+  if (answered)
+    p->listed_ms = now_ms;
   drop_expired (o, p, now_ms);
 }
 

@@ -91,7 +91,8 @@ void offers_state (struct offers *o, const char *name, enum offers_state state, 
 void offers_begin (struct offers *o, const char *provider);
 /* `item` is an ITEM body with "offers" or "scope". */
 void offers_item (struct offers *o, const char *provider, const json_t *item, int64_t now_ms);
-void offers_end (struct offers *o, const char *provider, int64_t now_ms);
+/* Not answered: the listing failed; what it brought counts, but it is none. */
+void offers_end (struct offers *o, const char *provider, bool answered, int64_t now_ms);
 
 /* All-in hourly price with that disk (0: the default one); OFFER_NO_PRICE when any part is not
  * known. */

@@ -146,7 +146,7 @@ offer_result (void *ctx, uint32_t id, const struct call_result *r)
   struct provider *p = ctx;
 
   (void) id;
-  offers_end (p->broker->offers, p->name, now_ms ());
+  offers_end (p->broker->offers, p->name, r->err.kind == ERR_NONE, now_ms ());
   p->listing = false;
   judged (p, "offers are listed again", &r->err);
   if (!p->refresh_timer)

@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from broker import Broker, Refused, Tap, until  # noqa: E402
+from broker import Broker, Cloud, Refused, Tap, until  # noqa: E402
 
 t = Tap()
 H100 = {"gpu": [{"model": "H100", "min": 1, "max": 1}]}
@@ -96,7 +96,28 @@ def waits(b):
     t.eq(b.ask("wait", {"key": "r2", "timeout_ms": 5000})["operation"]["state"], "done", "releasing again is no error")
 
 
+def first_listing(cloud, b):
+    """Who asks while a provider's first listing fails is told to come again, not that there is nothing."""
+    cloud.control("GET", "/wait?endpoint=types&count=1&timeout=20")
+    os.kill(child(b, "gpubroker-provider"), signal.SIGKILL)
+    told = set()
+
+    def rent():
+        try:
+            return b.accepted("rent", {"key": "f", "filter": H100})
+        except Refused as e:
+            told.add(e.code)
+    lease = until(rent, 20, "an offer")["lease"]
+    t.eq(told, {"busy"}, "until a provider that died listed its offers, the answer is busy")
+    b.accepted("release", {"key": "rf", "lease": lease})
+    b.wait_state(lease, "released", "failed-empty")
+
+
 def main():
+    with Cloud("shadeform") as cloud:
+        cloud.faults({"on": "types", "kind": "hang", "seconds": 5}, {"on": "types", "kind": "delay", "seconds": 1, "skip": 1})
+        with Broker(cloud.provider()) as b:
+            t.run(first_listing, cloud, b)
     good = {"name": "good", "plugin": "good", "offers_every": "1s", "reconcile_every": "1s"}
     with Broker(good, env={"MALLOC_PERTURB_": "165"}) as b:
         b.offers_there()

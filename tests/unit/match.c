@@ -47,7 +47,7 @@ list (struct offers *o, const char *provider, const char *offers, int64_t at)
   offers_begin (o, provider);
   item (o, provider, text, at);
   item (o, provider, "{'scope':{'scope':'','how':'complete'}}", at);
-  offers_end (o, provider, at);
+  offers_end (o, provider, true, at);
 }
 
 static struct offers *
@@ -468,7 +468,7 @@ many (void)
     item (o, "p", text, now);
   }
   item (o, "p", "{'scope':{'scope':'','how':'complete'}}", now);
-  offers_end (o, "p", now);
+  offers_end (o, "p", true, now);
   get_filter (&f, "{}");
   match_run (o, &f, &c, &m, &e);
   is_num ((int64_t) m.n, 3000, "3,000 offers match");

@@ -67,7 +67,7 @@ list (struct offers *o, const char *scope, const char *how, const char *refs, in
       abort ();
     item (o, end, at);
   }
-  offers_end (o, "p", at);
+  offers_end (o, "p", true, at);
 }
 
 static int64_t
@@ -122,18 +122,27 @@ static void
 interrupted (void)
 {
   struct offers *o = table ();
+  struct offers_info info;
+
+  offers_begin (o, "p");
+  offers_end (o, "p", false, now);
+  ok (offers_info (o, "p", &info) && info.listed_ms == 0, "a first listing that failed is none");
 
   list (o, "eu", "complete", "a", now);
   offers_begin (o, "p");
   item (o, "{'offers':[{'offer_ref':'x','scope':'eu','gpu_name':'L4','gpu_count':1}]}", now);
   offers_begin (o, "p");
   item (o, "{'scope':{'scope':'eu','how':'failed'}}", now);
-  offers_end (o, "p", now);
+  offers_end (o, "p", true, now);
   ok (age (o, "a", now) == 0 && age (o, "x", now) == -1,
       "a listing that began anew forgets what was staged");
+  offers_begin (o, "p");
+  offers_end (o, "p", false, now + 5000);
+  ok (offers_info (o, "p", &info) && info.listed_ms == now && !info.complete && info.count == 1,
+      "a listing that failed is none: the last one stays, and it is not complete");
   offers_item (o, "nobody", NULL, now);
   offers_begin (o, "nobody");
-  offers_end (o, "nobody", now);
+  offers_end (o, "nobody", true, now);
   ok (!offers_info (o, "nobody", &(struct offers_info){ 0 }), "unknown providers are ignored");
   offers_drop (o, "p");
   is_num (offers_count (o), 0, "a provider goes with its offers");
@@ -167,7 +176,7 @@ hostile (void)
     offers_begin (o, "p");
     item (o, text, now);
     item (o, "{'scope':{'scope':'','how':'complete'}}", now);
-    offers_end (o, "p", now);
+    offers_end (o, "p", true, now);
     offers_info (o, "p", &info);
     ok (info.count == 0 && info.skipped == 1 && info.problem, "skipped: %s", bad[i]);
   }
@@ -180,7 +189,7 @@ hostile (void)
       "'price_disk_gib_udollar':99999999999,'arch':'z80','availability':'soon','caps':['fly',3]}]}",
       now);
   item (o, "{'scope':{'scope':'','how':'complete'}}", now);
-  offers_end (o, "p", now);
+  offers_end (o, "p", true, now);
   {
     struct offer_at a;
 
@@ -208,7 +217,7 @@ prices (void)
   offers_begin (o, "p");
   item (o, text, now);
   item (o, "{'scope':{'scope':'','how':'complete'}}", now);
-  offers_end (o, "p", now);
+  offers_end (o, "p", true, now);
   ok (offers_find_ref (o, "p", "a", &a), "an offer with a disk to choose");
   is_num ((int64_t) offers_price (o, a.hot, 0), 1009000, "the default disk, 100 GiB");
   is_num ((int64_t) offers_price (o, a.hot, 20), 1004000, "a smaller one costs nothing more");
@@ -249,7 +258,7 @@ shown (void)
         "{'offer_ref':'x','scope':'s','gpu_name':'Frobnicator \\\"9\\\"','gpu_count':1}]}",
         now);
   item (o, "{'scope':{'scope':'s','how':'complete'}}", now);
-  offers_end (o, "p", now);
+  offers_end (o, "p", true, now);
   ok (offers_find_ref (o, "p", "H100_sxm5x8", &a) && offers_find (o, a.text->id, &b) &&
           a.text == b.text,
       "found by ref and by id");
