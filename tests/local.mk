@@ -6,7 +6,7 @@ test_base_t_LDADD     = libbase.la
 
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
 TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py
-EXTRA_DIST     += %D%/unit/tap.h
+EXTRA_DIST     += %D%/unit/tap.h %D%/venv.py %D%/requirements.txt
 
 SYSTEM_TESTS += \
 	tests/system/alarms.py \
