@@ -1,4 +1,4 @@
-/* admin.c - providers, clusters, cost, ping: the broker itself */
+/* admin.c - providers, cost, orphans, ping: the broker itself */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,17 +10,6 @@
 #include "cli/format.h"
 #include "cli/job.h"
 #include "cli/table.h"
-
-/* Asks, and prints the document unless people are reading. */
-static int
-look (struct cli *c, const char *verb, json_t **reply)
-{
-  int rc = ask (c, verb, cli_body (c), reply);
-
-  if (rc == EXIT_DONE && c->mode != OUT_TEXT)
-    out_doc (c, *reply);
-  return rc;
-}
 
 static void
 put_provider (struct table *t, const json_t *p)
@@ -101,46 +90,9 @@ run_providers (struct cli *c)
 
   if (cli_operand (c, 0))
     return change_provider (c);
-  rc = look (c, "providers", &reply);
+  rc = ask_shown (c, "providers", &reply);
   if (rc == EXIT_DONE && c->mode == OUT_TEXT)
     providers_table (c, json_object_get (reply, "providers"));
-  return rc;
-}
-
-static void
-cluster (const json_t *k)
-{
-  char nodes[FMT], gpus[FMT];
-  size_t i;
-  json_t *f;
-
-  printf ("%s  %s %s  %s\n", json_str (k, "name", "?"), json_str (k, "type", "?"),
-          json_str (k, "k0s_version", ""), json_str (k, "state", ""));
-  if (*fmt_int_of (nodes, k, "nodes"))
-    printf ("  %s nodes, %s with GPU\n", nodes, fmt_int_of (gpus, k, "gpu_nodes"));
-  if (json_str (k, "error", NULL))
-    printf ("  %s\n", json_str (k, "error", ""));
-  json_array_foreach (json_object_get (k, "findings"), i, f)
-    printf ("  %s: %s (%s)\n", json_str (f, "severity", "?"), json_str (f, "text", ""),
-            json_str (f, "code", "?"));
-}
-
-int
-run_clusters (struct cli *c)
-{
-  AUTO_JSON json_t *reply = NULL;
-  size_t i;
-  json_t *k;
-  int rc;
-
-  if (cli_operand (c, 0))
-    return not_in_version (c, "clusters render");
-  rc = look (c, "clusters", &reply);
-  if (rc == EXIT_DONE && !json_array_size (json_object_get (reply, "clusters")))
-    fprintf (stderr, "no clusters are configured\n");
-  if (rc == EXIT_DONE && c->mode == OUT_TEXT)
-    json_array_foreach (json_object_get (reply, "clusters"), i, k)
-      cluster (k);
   return rc;
 }
 
@@ -172,7 +124,7 @@ run_cost (struct cli *c)
 {
   AUTO_JSON json_t *reply = NULL;
   char total[FMT], rate[FMT];
-  int rc = look (c, "cost", &reply);
+  int rc = ask_shown (c, "cost", &reply);
 
   if (rc || c->mode != OUT_TEXT)
     return rc;
@@ -218,7 +170,7 @@ run_orphans (struct cli *c)
 
   if (cli_operand (c, 0))
     return not_in_version (c, "changing orphans");
-  rc = look (c, "orphans", &reply);
+  rc = ask_shown (c, "orphans", &reply);
   orphans = json_object_get (reply, "orphans");
   if (rc || c->mode != OUT_TEXT)
     return rc;
@@ -233,7 +185,7 @@ int
 run_ping (struct cli *c)
 {
   AUTO_JSON json_t *reply = NULL, *again = NULL;
-  int rc = look (c, "ping", &reply);
+  int rc = ask_shown (c, "ping", &reply);
   struct timespec before, after;
 
   if (rc || c->mode != OUT_TEXT)

@@ -71,10 +71,10 @@ cli_operand (const struct cli *c, size_t i)
 
 /* Control characters of ASCII, and of Latin-1 as UTF-8 has them: C2 80 to C2 9F. */
 static void
-tame (char *s)
+tame (char *s, bool lines)
 {
   for (unsigned char *p = (unsigned char *) s; *p; p++) {
-    if ((*p < 0x20 && *p != '\t') || *p == 0x7f)
+    if ((*p < 0x20 && *p != '\t' && !(lines && *p == '\n')) || *p == 0x7f)
       *p = '?';
     else if (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
       p[0] = p[1] = '?';
@@ -88,25 +88,25 @@ is_tame (const char *s)
 
   if (!copy)
     abort ();
-  tame (copy);
+  tame (copy, false);
   return strcmp (copy, s) == 0;
 }
 
 static json_t *
-tamed (const json_t *j)
+tamed (const json_t *j, bool lines)
 {
   AUTO_FREE char *s = strdup (json_string_value (j));
 
   if (!s)
     abort ();
-  tame (s);
+  tame (s, lines);
   return json_string (s);
 }
 
 /* Names, logs and error texts come from clouds and rented machines; a member whose very name is not
  * fit to be shown is not. */
 static void
-tame_all (json_t *j)
+tame_all (json_t *j, bool lines)
 {
   const char *key;
   json_t *v;
@@ -118,15 +118,15 @@ tame_all (json_t *j)
     if (!is_tame (key))
       json_object_del (j, key);
     else if (json_is_string (v))
-      json_object_set_new (j, key, tamed (v));
+      json_object_set_new (j, key, tamed (v, lines));
     else
-      tame_all (v);
+      tame_all (v, lines);
   }
   json_array_foreach (j, i, v) {
     if (json_is_string (v))
-      json_array_set_new (j, i, tamed (v));
+      json_array_set_new (j, i, tamed (v, lines));
     else
-      tame_all (v);
+      tame_all (v, lines);
   }
 }
 
@@ -140,7 +140,7 @@ reply_json (const struct cli *c, const struct gpubc_reply *r)
     return NULL;
   }
   if (j && c->mode == OUT_TEXT)
-    tame_all (j);
+    tame_all (j, c->lines);
   return j;
 }
 
@@ -200,6 +200,16 @@ ask (struct cli *c, const char *verb, const json_t *body, json_t **reply)
 
   *reply = ask_try (c, verb, body, &error);
   return *reply ? EXIT_DONE : out_error (c, error, NULL);
+}
+
+int
+ask_shown (struct cli *c, const char *verb, json_t **reply)
+{
+  int rc = ask (c, verb, cli_body (c), reply);
+
+  if (rc == EXIT_DONE && c->mode != OUT_TEXT)
+    out_doc (c, *reply);
+  return rc;
 }
 
 /* Moves on to the next page; false when there is none or enough is there. */

@@ -38,6 +38,7 @@ struct cli {
   struct args args;
   enum out_mode mode;
   bool quiet;
+  bool lines;  /* texts in replies may have several */
   bool tty;    /* standard error is a terminal: progress may rewrite its line */
   bool colour; /* standard output is one, and NO_COLOR is not set */
   struct gpubc *client;
@@ -51,6 +52,8 @@ void cli_disconnect (struct cli *c);
 json_t *ask_try (struct cli *c, const char *verb, const json_t *body, json_t **error);
 /* These report what goes wrong and return the exit code. */
 int ask (struct cli *c, const char *verb, const json_t *body, json_t **reply);
+/* The body of the command line; the reply is printed already unless people are reading. */
+int ask_shown (struct cli *c, const char *verb, json_t **reply);
 /* Follows the cursor until limit elements (0: all) of member are there. */
 int ask_all (struct cli *c, const char *verb, json_t *body, const char *member, int64_t limit,
              json_t **reply);

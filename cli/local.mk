@@ -18,6 +18,7 @@ gpubroker_cli_SOURCES   = \
 	%D%/ask.c \
 	%D%/change.c \
 	%D%/cli.h \
+	%D%/clusters.c \
 	%D%/commands.h \
 	%D%/completion.c \
 	%D%/help.c %D%/help.h \

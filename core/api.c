@@ -34,6 +34,10 @@ static const struct json_member lease_members[] = { COMMON, { "lease", JSON_STRI
 static const struct json_member verify_members[] = {
   COMMON, { "lease", JSON_STRING, true }, { "network", JSON_TRUE, false } };
 static const struct json_member cancel_members[] = { COMMON, { "operation", JSON_STRING, true } };
+static const struct json_member render_members[] = {
+  { "single", JSON_TRUE, false }, { "cluster", JSON_STRING, true }, { "part", JSON_STRING, false },
+  { "api", JSON_STRING, false }, { "service", JSON_STRING, false }, { "address", JSON_STRING, false },
+  { "storage_gib", JSON_INTEGER, false }, { "mtu", JSON_INTEGER, false } };
 static const struct json_member provider_members[] = { COMMON, { "provider", JSON_STRING, true } };
 
 static const struct verb {
@@ -53,6 +57,7 @@ static const struct verb {
   { "events",          BUS_READ,  false, api_events,    NULL, 0 },
   { "providers",       BUS_READ,  false, api_providers, NULL, 0 },
   { "clusters",        BUS_READ,  false, api_clusters,  NULL, 0 },
+  { "clusters.render", BUS_READ,  false, api_render,    render_members, N_ELEMENTS (render_members) },
   { "logs",            BUS_READ,  false, api_logs,      NULL, 0 },
   { "cost",            BUS_READ,  false, api_cost,      NULL, 0 },
   { "ssh-info",        BUS_RENT,  false, api_ssh_info,  NULL, 0 },

@@ -68,6 +68,18 @@ api_check (struct ask *q)
 }
 
 void
+api_render (struct ask *q)
+{
+  const char *name = json_str (q->body, "cluster", "");
+  const struct conf_cluster *k = conf_cluster (&q->b->conf, name);
+
+  if (k)
+    clusters_render (q->b, k, q->body, &q->ticket);
+  else
+    api_refuse (q, "not-found", "see: gpubroker-cli clusters", "no cluster '%.60s'", name);
+}
+
+void
 api_orphans (struct ask *q)
 {
   json_t *all = json_array (), *machine;

@@ -245,6 +245,10 @@ void provider_pause_key (const char *name, char *out, size_t size);
 /* clusters.c */
 void clusters_start (struct broker *b);
 json_t *cluster_json (const struct broker *b, const struct conf_cluster *k);
+/* Answers the ticket with {"part","text"}: what an operator applies, or gives to Helm, Prometheus,
+ * Grafana.  wishes: the members of the verb clusters.render. */
+void clusters_render (struct broker *b, const struct conf_cluster *k, const json_t *wishes,
+                      const struct bus_ticket *ticket);
 
 /* budget.c - pure sums over the books */
 int64_t budget_rate (const struct broker *b, const char *owner); /* NULL: everybody */

@@ -130,3 +130,57 @@ cluster_json (const struct broker *b, const struct conf_cluster *k)
       json_object_update (j, b->clusters.at[i]->seen);
   return j;
 }
+
+/* ---- texts for a cluster ---- */
+
+struct render {
+  struct broker *broker;
+  struct bus_ticket ticket;
+};
+
+static void
+rendered (void *ctx, uint32_t id, const struct call_result *r)
+{
+  struct render *x = ctx;
+
+  (void) id;
+  if (r->err.kind == ERR_NONE)
+    turn_reply (x->broker, &x->ticket, BUS_FINAL, json_incref ((json_t *) r->value));
+  else
+    turn_error (x->broker, &x->ticket, r->err.kind == ERR_INVALID ? "bad-request" : "internal",
+                NULL, NULL, "%s", r->err.text);
+  free (x);
+}
+
+/* "https://host:port" as the last look found it, without the scheme. */
+static const char *
+server_of (const struct broker *b, const char *name)
+{
+  for (size_t i = 0; i < b->clusters.n; i++) {
+    const char *url = json_str (b->clusters.at[i]->seen, "server", NULL);
+
+    if (url && strcmp (b->clusters.at[i]->name, name) == 0)
+      return strncmp (url, "https://", 8) == 0 ? url + 8 : url;
+  }
+  return NULL;
+}
+
+void
+clusters_render (struct broker *b, const struct conf_cluster *k, const json_t *wishes,
+                 const struct bus_ticket *ticket)
+{
+  struct render *x = calloc (1, sizeof *x);
+  json_t *args = args_of_cluster (k), *params = json_deep_copy (wishes);
+
+  if (!x || !params)
+    abort ();
+  *x = (struct render){ b, *ticket };
+  json_put_str (params, "server", server_of (b, k->name));
+  json_put_str (args, "part", json_str (wishes, "part", "cluster"));
+  json_object_set_new (args, "params", params);
+  child_call (b->kube, &(struct child_call){ .call = "render",
+                                             .args = args,
+                                             .deadline_ms = b->times.call,
+                                             .on_result = rendered,
+                                             .ctx = x });
+}

@@ -17,23 +17,27 @@
 static const struct {
   const char *name;
   kube_call_fn *fn;
+  bool offline;
 } calls[] = {
-  { "lint", kube_lint },
-  { "mint", kube_mint },
-  { "invalidate", kube_invalidate },
-  { "manifests", kube_manifests },
-  { "verify", kube_verify },
-  { "drain", kube_drain },
-  { "delete_node", kube_delete_node },
-  { "health", kube_health },
+  { "lint", kube_lint, false },
+  { "mint", kube_mint, false },
+  { "invalidate", kube_invalidate, false },
+  { "manifests", kube_manifests, false },
+  { "verify", kube_verify, false },
+  { "drain", kube_drain, false },
+  { "delete_node", kube_delete_node, false },
+  { "health", kube_health, false },
+  { "render", kube_render, true },
 };
 
 kube_call_fn *
-kube_call_find (const char *name)
+kube_call_find (const char *name, bool *offline)
 {
   for (size_t i = 0; i < N_ELEMENTS (calls); i++)
-    if (strcmp (calls[i].name, name) == 0)
+    if (strcmp (calls[i].name, name) == 0) {
+      *offline = calls[i].offline;
       return calls[i].fn;
+    }
   return NULL;
 }
 

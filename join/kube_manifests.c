@@ -10,6 +10,7 @@
 
 #include "core/json.h"
 #include "join/kube_plane.h"
+#include "join/kube_render.h"
 
 static const char device_plugin[] =
 #include "join/nvidia-device-plugin.yaml.h"
@@ -50,7 +51,7 @@ look_at (json_t *ds, void *arg)
 }
 
 static int
-apply (struct plane *p, const char *text, const char *image, json_t *applied, struct err *e)
+apply (struct plane *p, const char *text, json_t *applied, struct err *e)
 {
   AUTO_JSON json_t *obj = yaml_parse (text, strlen (text), true, e), *before = NULL, *after = NULL;
   char path[300], query[360], label[300];
@@ -58,9 +59,6 @@ apply (struct plane *p, const char *text, const char *image, json_t *applied, st
 
   if (!obj)
     return -1;
-  if (image && *image)
-    json_object_set_new (json_array_get (json_at (obj, "spec.template.spec.containers"), 0),
-                         "image", json_string (image));
   snprintf (path, sizeof path, "/apis/apps/v1/namespaces/%s/daemonsets/%s",
             json_str_at (obj, "metadata.namespace", ""), json_str_at (obj, "metadata.name", ""));
   before = kube_find (p->hosted, &found, e, "%s", path);
@@ -76,6 +74,15 @@ apply (struct plane *p, const char *text, const char *image, json_t *applied, st
             json_str_at (obj, "metadata.name", ""));
   json_array_append_new (applied, json_string (label));
   return 0;
+}
+
+static int
+apply_filled (struct plane *p, const char *template, json_t *applied, struct err *e)
+{
+  AUTO_JSON json_t *values = kube_values (p->call->cluster, NULL);
+  AUTO_FREE char *text = kube_fill (template, values);
+
+  return apply (p, text, applied, e);
 }
 
 json_t *
@@ -95,8 +102,7 @@ kube_manifests (struct kube_call *c, struct err *e)
           json_pack ("{s:s, s:s, s:s+}", "code", "device-plugin-foreign", "severity", "warning",
                      "text", "left as it is: another device plug-in runs as DaemonSet ", s.found));
     else if (rc == 0)
-      rc =
-          apply (&p, device_plugin, json_str (c->cluster, "device_plugin_image", NULL), applied, e);
+      rc = apply_filled (&p, device_plugin, applied, e);
   }
   plane_done (&p);
   return rc == 0 ? json_pack ("{s:O, s:O}", "applied", applied, "findings", findings) : NULL;

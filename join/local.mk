@@ -37,6 +37,8 @@ nodist_test_ssh_text_t_SOURCES = %D%/node-scripts.c
 test_ssh_text_t_LDADD     = libbase.la $(JANSSON_LIBS) $(CRYPTO_LIBS)
 
 ssh_tests = tests/system/ssh_runner.py
+TESTS    += tests/system/render.py
+EXTRA_DIST += tests/system/render.py
 SYSTEM_TESTS += tests/system/node_script.py tests/system/kube_runner.py
 TESTS    += $(ssh_tests)
 
@@ -63,6 +65,7 @@ libkube_la_SOURCES  = \
 	%D%/kube_node.c %D%/kube_node.h \
 	%D%/kube_pem.c \
 	%D%/kube_plane.c %D%/kube_plane.h \
+	%D%/kube_render.c %D%/kube_render.h \
 	%D%/kube_serve.c \
 	%D%/kube_text.c %D%/kube_text.h \
 	%D%/kube_token.c %D%/kube_token.h \
@@ -71,13 +74,29 @@ libkube_la_SOURCES  = \
 	$(NULL)
 libkube_la_LIBADD   = $(CURL_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(ZLIB_LIBS)
 
-# What is applied to clusters is part of the program, as one C string a file.
-BUILT_SOURCES += %D%/nvidia-device-plugin.yaml.h
-CLEANFILES    += %D%/nvidia-device-plugin.yaml.h
-EXTRA_DIST    += %D%/manifests/nvidia-device-plugin.yaml
-%D%/nvidia-device-plugin.yaml.h: %D%/manifests/nvidia-device-plugin.yaml
-	$(AM_V_GEN)$(MKDIR_P) %D% && sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' \
-	  $(srcdir)/%D%/manifests/nvidia-device-plugin.yaml > $@.tmp && mv $@.tmp $@
+# What is applied to clusters or printed for them is part of the program, as one C string a file.
+manifests = \
+	%D%/dcgm-exporter.yaml.h \
+	%D%/gpu-dashboard.json.h \
+	%D%/gpu-operator-values.yaml.h \
+	%D%/juicefs-values.yaml.h \
+	%D%/k0smotron-cluster.yaml.h \
+	%D%/nvidia-device-plugin.yaml.h \
+	%D%/prometheus-scrape.yaml.h \
+	$(NULL)
+BUILT_SOURCES += $(manifests)
+CLEANFILES    += $(manifests)
+EXTRA_DIST    += \
+	%D%/manifests/dcgm-exporter.yaml \
+	%D%/manifests/gpu-dashboard.json \
+	%D%/manifests/gpu-operator-values.yaml \
+	%D%/manifests/juicefs-values.yaml \
+	%D%/manifests/k0smotron-cluster.yaml \
+	%D%/manifests/nvidia-device-plugin.yaml \
+	%D%/manifests/prometheus-scrape.yaml \
+	$(NULL)
+$(manifests): %D%/%.h: %D%/manifests/%
+	$(AM_V_GEN)$(MKDIR_P) %D% && sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@.tmp && mv $@.tmp $@
 
 check_PROGRAMS += test_kube_text.t test_kube_token.t
 TESTS          += test_kube_text.t test_kube_token.t

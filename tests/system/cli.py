@@ -101,6 +101,7 @@ def reads(b):
         "explain": {"lease": LEASE, "attempts": LEASE["attempts"], "rejected": [EXAMPLE["rejection"]]},
         "providers": {"providers": [EXAMPLE["provider"]]},
         "clusters": {"clusters": [EXAMPLE["cluster"]]},
+        "clusters.render": {"part": "cluster", "text": "kind: Cluster\n"},
         "logs": {"lines": [{"ms": 1767225600000, "step": "gpu", "text": "one GPU"}]},
         "orphans": {"orphans": [EXAMPLE["orphan"]]},
         "cost": {"rows": [EXAMPLE["cost"]], "total_udollar": 7800000, "rate_udollar": 1950000},
@@ -109,7 +110,8 @@ def reads(b):
         "ping": (["ping"], "prod-eu"), "offers": (["offers"], r"\$1\.95 +\$1\.95 +1x H100 80G"),
         "leases": (["leases"], r"l42 +trainer +ready"), "lease": (["show", "l42"], r"expires"),
         "explain": (["explain", "l42"], r"price .*\$4\.10 is above"), "providers": (["providers"], r"shadeform .*\$412\.00"),
-        "clusters": (["clusters"], "cni-unsafe"), "logs": (["logs", "l42"], "one GPU"),
+        "clusters": (["clusters"], "cni-unsafe"),
+        "clusters.render": (["clusters", "render", "a", "--mtu", "1400"], "^kind: Cluster$"), "logs": (["logs", "l42"], "one GPU"),
         "orphans": (["orphans"], r"l17-2 +machine +ours +running +\$0\.60"),
         "cost": (["cost", "--by", "owner"], r"total \$7\.80"),
     }
@@ -167,7 +169,7 @@ def usage(b):
             (["rent", "--gpu", "H100", "--market", "sport"], "none of on-demand|spot|any"),
             (["show"], "needs LEASE"), (["show", "a", "b"], "'b'"), (["offers", "--json=1"], "takes no value"),
             (["tunnel", "l42"], "not in this version"), (["kubeconfig", "l42", "-o", "x"], "not in this version"),
-            (["orphans", "adopt", "a/b"], "not in this version"), (["clusters", "render", "a"], "not in this version"),
+            (["orphans", "adopt", "a/b"], "not in this version"), (["clusters", "rendr", "a"], "did you mean 'render'"), (["clusters", "render"], "needs a cluster"),
             (["join", "--host", "u@h", "--cluster", "c"], "not in this version"),
             (["providers", "chek", "a"], "did you mean 'check'"), (["watch", "--json"], "--jsonl"),
             (["completion", "fish"], "bash and zsh")):

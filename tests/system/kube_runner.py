@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+import yaml
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "kube")]
 import certs  # noqa: E402
@@ -249,6 +251,20 @@ def manifests(b):
     b.hosted.delete("/apis/apps/v1/namespaces/default/daemonsets/nvidia-device-plugin")
 
 
+def rendered(b):
+    """What `clusters render` prints is taken by a strict API server (nothing is kept)."""
+    for version in b.c.api_versions:
+        obj = yaml.safe_load(b.value("render", part="cluster", params={"api": version})["text"])
+        obj["metadata"]["name"] = "rendered"
+        path = f"/apis/k0smotron.io/{version}/namespaces/{cluster.NAMESPACE}/clusters"
+        got = b.management.call("POST", path, obj, dryRun="All", fieldValidation="Strict")
+        ok(got["spec"]["service"]["konnectivityPort"] == 8132, f"a Cluster of {version} is accepted")
+    dcgm = next(yaml.safe_load_all(b.value("render", part="dcgm-exporter")["text"]))
+    got = b.hosted.call("POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", dcgm, dryRun="All",
+                        fieldValidation="Strict")
+    ok(got["metadata"]["name"] == "dcgm-exporter", "and so is dcgm-exporter")
+
+
 def verify(b, node):
     def check(timeout_ms=800, **kw):
         args = {"node": node.name_, "gpu": {"count": 2, "stable_ms": 500}, "timeout_ms": timeout_ms, **kw}
@@ -473,6 +489,7 @@ def whole(mode, address):
             skip("verify and drain", "no network namespace: a real API server reaches no kubelet on loopback")
         else:
             manifests(b)
+            rendered(b)
             verify(b, node)
             drain(b, node)
         node.stop()
