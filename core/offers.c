@@ -340,7 +340,7 @@ offers_end (struct offers *o, const char *provider, bool answered, int64_t now_m
     p->staged_complete = false;
     merge_partial (p, take_staged (p, p->staged.at[0]->scope));
   }
-  p->complete = p->staged_complete;
+  p->complete = answered && p->staged_complete;
   p->skipped = p->staged_skipped;
   if (!p->skipped)
     p->problem[0] = '\0';
