@@ -1,6 +1,6 @@
 # What the plugins of this tree share.
 noinst_LTLIBRARIES    += libplugins.la
-libplugins_la_SOURCES  = %D%/refusal.c %D%/util.c %D%/util.h
+libplugins_la_SOURCES  = %D%/check.c %D%/refusal.c %D%/rest.c %D%/rest.h %D%/tags.c %D%/tags.h %D%/util.c %D%/util.h
 libplugins_la_LIBADD   = libbase.la
 
 include plugins/hyperstack/local.mk

@@ -9,6 +9,27 @@
 
 #include "plugins/util.h"
 
+/* A server that fails in the middle of a change may have made it; a name that is taken may have
+ * been taken by this very change, sent before. */
+static const struct {
+  int from, to;
+  int32_t read, change;
+} statuses[] = {
+  { 300, 399, GPUB_E_UNAVAILABLE, GPUB_E_UNAVAILABLE }, /* no API redirects: a proxy did */
+  { 401, 401, GPUB_E_AUTH, GPUB_E_AUTH },
+  { 402, 402, GPUB_E_QUOTA, GPUB_E_QUOTA },
+  { 403, 403, GPUB_E_AUTH, GPUB_E_AUTH },
+  { 404, 404, GPUB_E_NOT_FOUND, GPUB_E_NOT_FOUND },
+  { 408, 408, GPUB_E_UNAVAILABLE, GPUB_E_UNKNOWN },
+  { 409, 409, GPUB_E_UNAVAILABLE, GPUB_E_CONFLICT },
+  { 429, 429, GPUB_E_RATE_LIMITED, GPUB_E_RATE_LIMITED },
+  { 400, 499, GPUB_E_INVALID, GPUB_E_INVALID },
+  { 500, 599, GPUB_E_UNAVAILABLE, GPUB_E_UNKNOWN },
+};
+
+/* The words of other statuses change nothing. */
+static const int about_wish[] = { 400, 402, 403, 405, 409, 422 };
+
 /* Looked for in lower case; capacity first, since "insufficient capacity" is no matter of money. */
 static const struct {
   const char *word;
@@ -30,6 +51,29 @@ static const struct {
   { "limit reached", GPUB_E_QUOTA },
   { "limit exceeded", GPUB_E_QUOTA },
 };
+
+int32_t
+plug_kind_of_status (int status, bool change)
+{
+  for (size_t i = 0; i < N_ELEMENTS (statuses); i++)
+    if (status >= statuses[i].from && status <= statuses[i].to)
+      return change ? statuses[i].change : statuses[i].read;
+  return change ? GPUB_E_UNKNOWN : GPUB_E_UNAVAILABLE;
+}
+
+int32_t
+plug_kind_of_refusal (int status, bool change, const char *code, const char *text)
+{
+  int32_t kind = GPUB_OK;
+
+  for (size_t i = 0; change && i < N_ELEMENTS (about_wish); i++)
+    if (status == about_wish[i]) {
+      kind = plug_kind_of_text (code);
+      if (kind == GPUB_OK)
+        kind = plug_kind_of_text (text);
+    }
+  return kind != GPUB_OK ? kind : plug_kind_of_status (status, change);
+}
 
 int32_t
 plug_kind_of_text (const char *text)

@@ -1,4 +1,4 @@
-/* util.c - what the plugins of this tree share: money, time, keys, bodies */
+/* util.c - what the plugins of this tree share: options, money, time, keys, bodies */
 #include "config.h"
 
 #include <ctype.h>
@@ -51,6 +51,38 @@ plug_option (const struct gpub_config *config, const char *name)
     if (strcmp (config->values[i].key, name) == 0)
       return config->values[i].value;
   return NULL;
+}
+
+json_t *
+plug_option_list (const struct gpub_config *config, const char *name)
+{
+  const char *text = plug_option (config, name);
+
+  return text ? json_loads (text, 0, NULL) : json_array ();
+}
+
+int32_t
+plug_endpoint (const struct gpub_config *config, char **endpoint, struct gpub_error *err)
+{
+  const char *text = plug_option (config, "endpoint");
+  size_t n;
+
+  if (strncmp (text, "https://", 8) != 0 && strncmp (text, "http://", 7) != 0)
+    return plug_error (err, GPUB_E_INVALID, "endpoint: '%.100s' is no http:// or https:// URL",
+                       text);
+  for (n = strlen (text); text[n - 1] == '/';)
+    n--;
+  *endpoint = strndup (text, n);
+  return GPUB_OK;
+}
+
+uint32_t
+plug_word (const struct plug_word *table, size_t n, const char *word, uint32_t otherwise)
+{
+  for (size_t i = 0; i < n; i++)
+    if (strcmp (word, table[i].word) == 0)
+      return table[i].value;
+  return otherwise;
 }
 
 bool

@@ -1,4 +1,4 @@
-/* util.h - what the plugins of this tree share: money, time, keys, bodies
+/* util.h - what the plugins of this tree share: options, money, time, keys, bodies, refusals
  *
  * Nothing here talks to a cloud or keeps state; the host table does the first, the plugin's own
  * struct the second.
@@ -22,6 +22,14 @@ void plug_mask (char *text, const char *secret, size_t len);
 
 /* The value of a declared option, NULL when it has none. */
 const char *plug_option (const struct gpub_config *config, const char *name);
+json_t *plug_option_list (const struct gpub_config *config, const char *name); /* [] without one */
+/* The option endpoint, without a trailing slash; caller frees. */
+int32_t plug_endpoint (const struct gpub_config *config, char **endpoint, struct gpub_error *err);
+#define PLUG_OPTION(name_, type_, flags_, default_, help_)                                         \
+ {                                                                                                 \
+  .size = sizeof (struct gpub_option), .name = name_, .type = type_, .flags = flags_,              \
+  .default_value = default_, .help = help_                                                         \
+ }
 
 /* "2", "2.5", "0.985": exact, never through floating point; beyond micro-dollars it rounds up.
  * False for anything else, signs and exponents included. */
@@ -47,7 +55,23 @@ bool url_append (char *out, size_t size, const char *text);
 json_t *plug_json (const struct gpub_http_response *response);
 json_t *plug_object (const struct gpub_http_response *response); /* NULL for any other type, too */
 
-/* refusal.c: GPUB_E_CAPACITY or GPUB_E_QUOTA by the words of a cloud, GPUB_OK when they say
+/* A word of a cloud's and what it means here. */
+struct plug_word {
+  const char *word;
+  uint32_t value;
+};
+uint32_t plug_word (const struct plug_word *table, size_t n, const char *word, uint32_t otherwise);
+
+/* check.c: what is refused before the cloud is asked.  what names the offer. */
+int32_t plug_check_price (const char *what, uint64_t udollar, uint64_t cap, struct gpub_error *err);
+int32_t plug_check_user_data (const struct gpub_create *a, uint64_t max, struct gpub_error *err);
+
+/* refusal.c: what an HTTP status means to a read and to a change. */
+int32_t plug_kind_of_status (int status, bool change);
+/* The same, with the words of the answer (either may be ""), which decide between stock, money and
+ * a fault where the status is about the wish. */
+int32_t plug_kind_of_refusal (int status, bool change, const char *code, const char *text);
+/* GPUB_E_CAPACITY or GPUB_E_QUOTA by the words of a cloud, GPUB_OK when they say
  * neither. */
 int32_t plug_kind_of_text (const char *text);
 /* A secret as it goes into a header: without the newline that a file ends with.  The caller zeroes

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "plugins/hyperstack/hyperstack.h"
+#include "plugins/tags.h"
 
 enum { SSH_PORT = 22 };
 
@@ -19,16 +20,6 @@ struct order {
 };
 
 /* ---- What goes over the wire ---- */
-
-static json_t *
-labels (const struct gpub_create *a)
-{
-  json_t *list = json_array ();
-
-  for (uint64_t i = 0; i < a->ntags; i++)
-    json_array_append_new (list, json_sprintf ("%s=%s", a->tags[i].key, a->tags[i].value));
-  return list;
-}
 
 static json_t *
 rule (const char *proto, uint32_t from, uint32_t to, const char *cidr)
@@ -62,7 +53,7 @@ body_of (const struct hyperstack *s, const struct gpub_create *a, const struct o
                             "environment_name", o->environment, "flavor_name", o->flavor,
                             "image_name", o->image, "key_name", o->key, "count", 1,
                             "assign_floating_ip", 1, "enable_port_randomization", 0, "labels",
-                            labels (a), "security_rules", rules (s, a));
+                            tags_list (a), "security_rules", rules (s, a));
 
   if (a->user_data_kind != GPUB_DATA_NONE && a->user_data_len > 0)
     json_object_set_new (body, "user_data", json_stringn (a->user_data, a->user_data_len));
@@ -89,10 +80,10 @@ static int32_t
 check_user_data (const struct ctx *c, const struct gpub_create *a)
 {
   json_auto_t *text = NULL;
+  int32_t rc = plug_check_user_data (a, USER_DATA_MAX, c->err);
 
-  if (a->user_data_len > USER_DATA_MAX)
-    return plug_error (c->err, GPUB_E_INVALID, "user data of %llu bytes, at most %d are taken",
-                       (unsigned long long) a->user_data_len, USER_DATA_MAX);
+  if (rc != GPUB_OK)
+    return rc;
   if (a->user_data_len == 0 || memchr (a->user_data, '\0', a->user_data_len) == NULL)
     text = json_stringn (a->user_data_len ? a->user_data : "", a->user_data_len);
   return text ? GPUB_OK
@@ -150,6 +141,7 @@ static int32_t
 judge (const struct ctx *c, const struct gpub_create *a, const struct catalog *k,
        const struct flavor *f, struct order *o)
 {
+  char what[160];
   uint64_t ip = 0;
   int64_t stock;
 
@@ -161,14 +153,8 @@ judge (const struct ctx *c, const struct gpub_create *a, const struct catalog *k
                        f->region);
   if (price_of (k, "PublicIP", 1, &ip))
     o->price += ip;
-  if (o->price <= a->max_price_udollar)
-    return GPUB_OK;
-  return plug_error (c->err, GPUB_E_CAPACITY,
-                     "%.60s in %.60s now costs %llu.%06llu $/h, above the cap of %llu.%06llu",
-                     f->name, f->region, (unsigned long long) (o->price / 1000000),
-                     (unsigned long long) (o->price % 1000000),
-                     (unsigned long long) (a->max_price_udollar / 1000000),
-                     (unsigned long long) (a->max_price_udollar % 1000000));
+  snprintf (what, sizeof what, "%.60s in %.60s", f->name, f->region);
+  return plug_check_price (what, o->price, a->max_price_udollar, c->err);
 }
 
 static int32_t

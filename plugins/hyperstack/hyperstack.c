@@ -6,22 +6,17 @@
 
 #include "plugins/hyperstack/hyperstack.h"
 
-#define OPTION(name_, type_, flags_, default_, help_)                                              \
- {                                                                                                 \
-  .size = sizeof (struct gpub_option), .name = name_, .type = type_, .flags = flags_,              \
-  .default_value = default_, .help = help_                                                         \
- }
-
 static const struct gpub_option options[] = {
-  OPTION ("api_key", GPUB_OPT_STRING, GPUB_OPT_REQUIRED | GPUB_OPT_SECRET, NULL,
-          "API key of the Hyperstack account"),
-  OPTION ("endpoint", GPUB_OPT_STRING, 0, "https://infrahub-api.nexgencloud.com/v1",
-          "base URL of the API"),
-  OPTION ("environments", GPUB_OPT_LIST, 0, NULL,
-          "environments to rent in, one a region; else default-<region>, made where it is missing"),
-  OPTION ("images", GPUB_OPT_LIST, 0, NULL,
-          "preferred images, best first; else the Ubuntu Server with the newest GPU driver"),
-  OPTION ("ssh_from", GPUB_OPT_STRING, 0, "0.0.0.0/0", "network that may reach port 22"),
+  PLUG_OPTION ("api_key", GPUB_OPT_STRING, GPUB_OPT_REQUIRED | GPUB_OPT_SECRET, NULL,
+               "API key of the Hyperstack account"),
+  PLUG_OPTION ("endpoint", GPUB_OPT_STRING, 0, "https://infrahub-api.nexgencloud.com/v1",
+               "base URL of the API"),
+  PLUG_OPTION (
+      "environments", GPUB_OPT_LIST, 0, NULL,
+      "environments to rent in, one a region; else default-<region>, made where it is missing"),
+  PLUG_OPTION ("images", GPUB_OPT_LIST, 0, NULL,
+               "preferred images, best first; else the Ubuntu Server with the newest GPU driver"),
+  PLUG_OPTION ("ssh_from", GPUB_OPT_STRING, 0, "0.0.0.0/0", "network that may reach port 22"),
 };
 
 static void
@@ -38,28 +33,6 @@ hyperstack_close (void *self)
   free (s);
 }
 
-static json_t *
-list_of (const struct gpub_config *config, const char *option)
-{
-  const char *text = plug_option (config, option);
-
-  return text ? json_loads (text, 0, NULL) : json_array ();
-}
-
-static int32_t
-read_endpoint (const char *text, char **endpoint, struct gpub_error *err)
-{
-  size_t n;
-
-  if (strncmp (text, "https://", 8) != 0 && strncmp (text, "http://", 7) != 0)
-    return plug_error (err, GPUB_E_INVALID, "endpoint: '%.100s' is no http:// or https:// URL",
-                       text);
-  for (n = strlen (text); text[n - 1] == '/';)
-    n--;
-  *endpoint = strndup (text, n);
-  return GPUB_OK;
-}
-
 static int32_t
 hyperstack_open (const struct gpub_host *host, struct gpub_call *call,
                  const struct gpub_config *config, void **self, struct gpub_error *err)
@@ -71,10 +44,10 @@ hyperstack_open (const struct gpub_host *host, struct gpub_call *call,
   if (!s)
     return plug_error (err, GPUB_E_INTERNAL, "out of memory");
   s->host = host;
-  s->environments = list_of (config, "environments");
-  s->images = list_of (config, "images");
+  s->environments = plug_option_list (config, "environments");
+  s->images = plug_option_list (config, "images");
   s->ssh_from = strdup (plug_option (config, "ssh_from"));
-  rc = read_endpoint (plug_option (config, "endpoint"), &s->endpoint, err);
+  rc = plug_endpoint (config, &s->endpoint, err);
   if (rc == GPUB_OK && !strchr (s->ssh_from, '/'))
     rc = plug_error (err, GPUB_E_INVALID, "ssh_from: '%.60s' is no network such as 192.0.2.0/24",
                      s->ssh_from);
@@ -114,13 +87,10 @@ hyperstack_probe (void *self, struct gpub_call *call, struct gpub_identity *iden
   struct ctx c = { self, call, err };
   json_auto_t *body = NULL;
   const json_t *user;
-  int32_t rc = api_get (&c, "check key", "/auth/me", &body);
+  int32_t rc = api_expect (&c, "check key", "/auth/me", &body);
 
   if (rc != GPUB_OK)
-    return rc == GPUB_E_NOT_FOUND
-               ? plug_error (err, GPUB_E_INVALID, "check key: HTTP 404: is '%.100s' the API?",
-                             c.s->endpoint)
-               : rc;
+    return rc;
   user = json_object_get (body, "user");
   snprintf (identity->account, sizeof identity->account, "%s",
             json_str (user, "email", json_str (user, "username", "")));

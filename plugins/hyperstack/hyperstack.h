@@ -39,6 +39,8 @@ struct ctx {
 int32_t api_get (const struct ctx *c, const char *what, const char *path, json_t **out);
 int32_t api_change (const struct ctx *c, const char *what, const char *method, const char *path,
                     const json_t *body, json_t **out);
+/* A read of what every account has. */
+int32_t api_expect (const struct ctx *c, const char *what, const char *path, json_t **out);
 /* A member that is a list. */
 int32_t api_list (const struct ctx *c, const char *what, const char *path, const char *member,
                   json_t **rows);
@@ -94,11 +96,10 @@ int32_t hyperstack_create (void *self, struct gpub_call *, const struct gpub_cre
 /* vm.c: a virtual machine as the SDK's machine. */
 enum { ID_SIZE = 24 };
 bool vm_id (const json_t *vm, char id[static ID_SIZE]);
-const char *vm_region (const json_t *vm);                 /* NULL when it does not say */
-const char *vm_label (const json_t *vm, const char *key); /* value of "key=value", or NULL */
-bool vm_is_ours (const json_t *vm);
-uint32_t vm_state (const json_t *vm);      /* GPUB_STATE_* */
-const char *vm_address (const json_t *vm); /* NULL until it is attached */
+const char *vm_region (const json_t *vm);   /* NULL when it does not say */
+const json_t *vm_labels (const json_t *vm); /* for tags.h */
+uint32_t vm_state (const json_t *vm);       /* GPUB_STATE_* */
+const char *vm_address (const json_t *vm);  /* NULL until it is attached */
 /* k may be NULL: then without prices. */
 int32_t vm_emit (const struct ctx *c, const json_t *vm, const struct catalog *k);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "plugins/hyperstack/hyperstack.h"
+#include "plugins/tags.h"
 
 /* ---- One ---- */
 
@@ -99,14 +100,10 @@ struct listing {
 static bool
 wanted (const struct gpub_find *f, const json_t *vm)
 {
-  if (!f)
-    return vm_is_ours (vm);
-  if (f->token && *f->token) {
-    const char *token = vm_label (vm, GPUB_TAG_TOKEN);
+  const json_t *labels = vm_labels (vm);
 
-    return token && strcmp (token, f->token) == 0;
-  }
-  return f->name && *f->name && strcmp (json_str (vm, "name", ""), f->name) == 0;
+  return f ? find_wants (f, tags_get (labels, GPUB_TAG_TOKEN), json_str (vm, "name", NULL))
+           : tags_ours (labels);
 }
 
 /* Might this row be one that is looked for, as far as it can be read?  Without an id everything may
@@ -118,7 +115,7 @@ doubtful (const struct gpub_find *f, const json_t *vm)
 
   if (!vm_id (vm, id))
     return true;
-  if (json_is_array (json_object_get (vm, "labels")) || vm_state (vm) == GPUB_STATE_GONE)
+  if (json_is_array (vm_labels (vm)) || vm_state (vm) == GPUB_STATE_GONE)
     return false;
   return !f || (f->name && strcmp (json_str (vm, "name", f->name), f->name) == 0);
 }

@@ -9,13 +9,9 @@
 #include <string.h>
 
 #include "plugins/hyperstack/hyperstack.h"
+#include "plugins/tags.h"
 
-enum { LABELS_MAX = 64 };
-
-static const struct {
-  const char *status;
-  uint32_t state;
-} states[] = {
+static const struct plug_word states[] = {
   { "CREATING", GPUB_STATE_CREATING },    { "BUILD", GPUB_STATE_CREATING },
   { "STARTING", GPUB_STATE_CREATING },    { "RESTORING", GPUB_STATE_CREATING },
   { "ACTIVE", GPUB_STATE_RUNNING },       { "REBOOTING", GPUB_STATE_RUNNING },
@@ -26,10 +22,7 @@ static const struct {
 };
 
 /* What vm_state makes of ACTIVE, which lags behind it. */
-static const struct {
-  const char *vm_state;
-  uint32_t state;
-} details[] = {
+static const struct plug_word details[] = {
   { "", GPUB_STATE_RUNNING },
   { "active", GPUB_STATE_RUNNING },
   { "building", GPUB_STATE_CREATING },
@@ -61,17 +54,10 @@ uint32_t
 vm_state (const json_t *vm)
 {
   const char *status = json_str (vm, "status", ""), *detail = json_str (vm, "vm_state", "");
-  uint32_t state = GPUB_STATE_UNKNOWN;
 
-  for (size_t i = 0; i < N_ELEMENTS (states); i++)
-    if (strcmp (status, states[i].status) == 0)
-      state = states[i].state;
-  if (strcmp (status, "ACTIVE") != 0)
-    return state;
-  for (size_t i = 0; i < N_ELEMENTS (details); i++)
-    if (strcmp (detail, details[i].vm_state) == 0)
-      return details[i].state;
-  return GPUB_STATE_UNKNOWN;
+  if (strcmp (status, "ACTIVE") == 0)
+    return plug_word (details, N_ELEMENTS (details), detail, GPUB_STATE_UNKNOWN);
+  return plug_word (states, N_ELEMENTS (states), status, GPUB_STATE_UNKNOWN);
 }
 
 const char *
@@ -83,49 +69,10 @@ vm_address (const json_t *vm)
   return *address && strcmp (status, "ATTACHED") == 0 ? address : NULL;
 }
 
-const char *
-vm_label (const json_t *vm, const char *key)
+const json_t *
+vm_labels (const json_t *vm)
 {
-  const json_t *label;
-  size_t i, n = strlen (key);
-
-  json_array_foreach (json_object_get (vm, "labels"), i, label) {
-    const char *text = json_is_string (label) ? json_string_value (label) : "";
-
-    if (strncmp (text, key, n) == 0 && text[n] == '=')
-      return text + n + 1;
-  }
-  return NULL;
-}
-
-bool
-vm_is_ours (const json_t *vm)
-{
-  return vm_label (vm, GPUB_TAG_OWNER) || vm_label (vm, GPUB_TAG_LEASE) ||
-         vm_label (vm, GPUB_TAG_TOKEN);
-}
-
-/* Splits "key=value" into text, which holds the strings; labels of another form belong to people.
- */
-static uint64_t
-split_labels (const json_t *vm, json_t *text, struct gpub_kv tags[static LABELS_MAX])
-{
-  const json_t *label;
-  size_t i;
-  uint64_t n = 0;
-
-  json_array_foreach (json_object_get (vm, "labels"), i, label) {
-    const char *whole = json_is_string (label) ? json_string_value (label) : "",
-               *equals = strchr (whole, '=');
-    json_t *key;
-
-    if (!equals || equals == whole || n == LABELS_MAX)
-      continue;
-    key = json_stringn (whole, (size_t) (equals - whole));
-    json_array_append_new (text, key);
-    tags[n++] = (struct gpub_kv){ json_string_value (key), equals + 1 };
-  }
-  return n;
+  return json_object_get (vm, "labels");
 }
 
 static void
@@ -162,7 +109,7 @@ int32_t
 vm_emit (const struct ctx *c, const json_t *vm, const struct catalog *k)
 {
   json_auto_t *text = json_array ();
-  struct gpub_kv tags[LABELS_MAX];
+  struct gpub_kv tags[TAGS_MAX];
   char id[ID_SIZE] = "";
   struct gpub_machine m = {
     .size = sizeof m,
@@ -177,7 +124,7 @@ vm_emit (const struct ctx *c, const json_t *vm, const struct catalog *k)
     .ssh_user = "ubuntu",
     .ssh_port = 22,
     .tags = tags,
-    .ntags = split_labels (vm, text, tags),
+    .ntags = tags_split (vm_labels (vm), text, tags),
     .region = vm_region (vm),
     .cloud = "hyperstack",
     .instance_type = json_str (json_object_get (vm, "flavor"), "name", NULL),

@@ -9,16 +9,7 @@
 #include <string.h>
 
 #include "plugins/shadeform/shadeform.h"
-
-static json_t *
-tag_list (const struct gpub_create *a)
-{
-  json_t *tags = json_array ();
-
-  for (uint64_t i = 0; i < a->ntags; i++)
-    json_array_append_new (tags, json_sprintf ("%s=%s", a->tags[i].key, a->tags[i].value));
-  return tags;
-}
+#include "plugins/tags.h"
 
 json_t *
 auto_delete_json (int64_t not_after_ms)
@@ -45,7 +36,7 @@ create_body (const struct shadeform *s, const struct gpub_create *a, const struc
   json_t *body = json_pack ("{s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:o}", "cloud", seat->cloud,
                             "region", seat->region, "shade_instance_type", seat->type,
                             "shade_cloud", s->shade_cloud, "name", a->name, "rental_type",
-                            seat->rental, "ssh_key_id", key, "tags", tag_list (a));
+                            seat->rental, "ssh_key_id", key, "tags", tags_list (a));
 
   json_put_str (body, "os", *seat->image ? seat->image : NULL);
   if (a->user_data_kind == GPUB_DATA_SCRIPT)
@@ -68,28 +59,21 @@ check (const struct ctx *c, const struct gpub_create *a, struct seat *seat)
   if (a->user_data_kind == GPUB_DATA_CLOUD)
     return plug_error (c->err, GPUB_E_UNSUPPORTED,
                        "Shadeform runs scripts after boot, it takes no cloud-init data");
-  if (a->user_data_len > USER_DATA_MAX)
-    return plug_error (c->err, GPUB_E_INVALID, "user data of %llu bytes, at most %d are taken",
-                       (unsigned long long) a->user_data_len, USER_DATA_MAX);
   if (a->nports > 0)
     return plug_error (c->err, GPUB_E_UNSUPPORTED, "Shadeform has no firewall to open ports in");
-  return GPUB_OK;
+  return plug_check_user_data (a, USER_DATA_MAX, c->err);
 }
 
 static int32_t
 quote (const struct ctx *c, const struct gpub_create *a, struct seat *seat, uint64_t *price)
 {
+  char what[3 * FIELD_MAX + 16];
   int32_t rc = seat_quote (c, seat, a->image, price);
 
-  if (rc != GPUB_OK || *price <= a->max_price_udollar)
+  if (rc != GPUB_OK)
     return rc;
-  return plug_error (
-      c->err, GPUB_E_CAPACITY,
-      "%.60s of %.60s in %.60s now costs %llu.%06llu $/h, above the cap of %llu.%06llu", seat->type,
-      seat->cloud, seat->region, (unsigned long long) (*price / 1000000),
-      (unsigned long long) (*price % 1000000),
-      (unsigned long long) (a->max_price_udollar / 1000000),
-      (unsigned long long) (a->max_price_udollar % 1000000));
+  snprintf (what, sizeof what, "%.60s of %.60s in %.60s", seat->type, seat->cloud, seat->region);
+  return plug_check_price (what, *price, a->max_price_udollar, c->err);
 }
 
 /* The answer is an id and nothing else: the rest of the machine is what was asked for. */

@@ -10,13 +10,11 @@
 #include <string.h>
 
 #include "plugins/shadeform/shadeform.h"
+#include "plugins/tags.h"
 
-enum { TAGS_MAX = 64, UDOLLAR_PER_CENT = 10000 };
+enum { UDOLLAR_PER_CENT = 10000 };
 
-static const struct {
-  const char *status;
-  uint32_t state;
-} states[] = {
+static const struct plug_word states[] = {
   { "creating", GPUB_STATE_CREATING }, { "pending_provider", GPUB_STATE_CREATING },
   { "pending", GPUB_STATE_CREATING },  { "active", GPUB_STATE_RUNNING },
   { "error", GPUB_STATE_ERROR },       { "deleting", GPUB_STATE_DELETING },
@@ -38,10 +36,7 @@ id_valid (const char *id)
 static uint32_t
 state_of (const char *status)
 {
-  for (size_t i = 0; i < N_ELEMENTS (states); i++)
-    if (strcmp (status, states[i].status) == 0)
-      return states[i].state;
-  return GPUB_STATE_UNKNOWN;
+  return plug_word (states, N_ELEMENTS (states), status, GPUB_STATE_UNKNOWN);
 }
 
 bool
@@ -50,49 +45,10 @@ instance_deleted (const json_t *instance)
   return state_of (json_str (instance, "status", "")) == GPUB_STATE_GONE;
 }
 
-const char *
-instance_tag (const json_t *instance, const char *key)
+const json_t *
+instance_tags (const json_t *instance)
 {
-  const json_t *tag;
-  size_t i, n = strlen (key);
-
-  json_array_foreach (json_object_get (instance, "tags"), i, tag) {
-    const char *text = json_is_string (tag) ? json_string_value (tag) : "";
-
-    if (strncmp (text, key, n) == 0 && text[n] == '=')
-      return text + n + 1;
-  }
-  return NULL;
-}
-
-bool
-instance_is_ours (const json_t *instance)
-{
-  return instance_tag (instance, GPUB_TAG_OWNER) || instance_tag (instance, GPUB_TAG_LEASE) ||
-         instance_tag (instance, GPUB_TAG_TOKEN);
-}
-
-/* Splits "key=value" into text, which holds the strings; tags of another form belong to people and
- * are left out. */
-static uint64_t
-split_tags (const json_t *instance, json_t *text, struct gpub_kv tags[static TAGS_MAX])
-{
-  const json_t *tag;
-  size_t i;
-  uint64_t n = 0;
-
-  json_array_foreach (json_object_get (instance, "tags"), i, tag) {
-    const char *whole = json_is_string (tag) ? json_string_value (tag) : "",
-               *equals = strchr (whole, '=');
-    json_t *key;
-
-    if (!equals || equals == whole || n == TAGS_MAX)
-      continue;
-    key = json_stringn (whole, (size_t) (equals - whole));
-    json_array_append_new (text, key);
-    tags[n++] = (struct gpub_kv){ json_string_value (key), equals + 1 };
-  }
-  return n;
+  return json_object_get (instance, "tags");
 }
 
 /* rental_terms has what this instance pays; hourly_price is the type's on-demand price, true for no
@@ -169,7 +125,7 @@ instance_emit (const struct ctx *c, const json_t *instance)
     .raw_state = status,
     .ssh_user = json_str (instance, "ssh_user", "shadeform"),
     .tags = tags,
-    .ntags = split_tags (instance, text, tags),
+    .ntags = tags_split (instance_tags (instance), text, tags),
     .region = json_str (instance, "region", NULL),
     .cloud = json_str (instance, "cloud", NULL),
     .instance_type = json_str (instance, "shade_instance_type", NULL),

@@ -41,17 +41,14 @@ static int32_t
 look_up (const struct ctx *c, const char *public_key, char id[static 64])
 {
   json_auto_t *body = NULL;
-  json_t *keys, *key;
+  json_t *key;
   size_t i;
-  int32_t rc = api_get (c, "list SSH keys", "/sshkeys", &body);
+  int32_t rc = api_list (c, "list SSH keys", "/sshkeys", "ssh_keys", &body);
 
   id[0] = '\0';
   if (rc != GPUB_OK)
     return rc;
-  keys = json_object_get (body, "ssh_keys");
-  if (!json_is_array (keys))
-    return plug_error (c->err, GPUB_E_UNAVAILABLE, "list SSH keys: the answer has no list");
-  json_array_foreach (keys, i, key)
+  json_array_foreach (json_object_get (body, "ssh_keys"), i, key)
     if (ssh_key_same (json_str (key, "public_key", ""), public_key))
       return take_id (c, key, id);
   return GPUB_OK;

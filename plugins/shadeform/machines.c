@@ -9,20 +9,14 @@
 #include <string.h>
 
 #include "plugins/shadeform/shadeform.h"
+#include "plugins/tags.h"
 
 /* ---- Read ---- */
 
 int32_t
 instances_read (const struct ctx *c, json_t **body)
 {
-  int32_t rc = api_get (c, "list instances", "/instances", body);
-
-  if (rc == GPUB_E_NOT_FOUND)
-    return plug_error (c->err, GPUB_E_INVALID, "list instances: HTTP 404: is '%.100s' the API?",
-                       c->s->endpoint);
-  if (rc == GPUB_OK && !json_is_array (json_object_get (*body, "instances")))
-    return plug_error (c->err, GPUB_E_UNAVAILABLE, "list instances: the answer has no list");
-  return rc;
+  return api_list (c, "list instances", "/instances", "instances", body);
 }
 
 /* GPUB_E_NOT_FOUND when a whole list lacks it, GPUB_E_UNAVAILABLE when the two answers do not
@@ -86,14 +80,10 @@ shadeform_get (void *self, struct gpub_call *call, const struct gpub_ref *ref,
 static bool
 wanted (const struct gpub_find *f, const json_t *instance)
 {
-  if (!f)
-    return instance_is_ours (instance);
-  if (f->token && *f->token) {
-    const char *token = instance_tag (instance, GPUB_TAG_TOKEN);
+  const json_t *tags = instance_tags (instance);
 
-    return token && strcmp (token, f->token) == 0;
-  }
-  return f->name && *f->name && strcmp (json_str (instance, "name", ""), f->name) == 0;
+  return f ? find_wants (f, tags_get (tags, GPUB_TAG_TOKEN), json_str (instance, "name", NULL))
+           : tags_ours (tags);
 }
 
 /* Might this row be the one that is looked for, as far as it can be read?  Without an id everything
@@ -103,7 +93,7 @@ doubtful (const struct gpub_find *f, const json_t *instance)
 {
   if (!id_valid (json_str (instance, "id", "")))
     return true;
-  return f && f->name && !json_is_array (json_object_get (instance, "tags")) &&
+  return f && f->name && !json_is_array (instance_tags (instance)) &&
          !instance_deleted (instance) &&
          strcmp (json_str (instance, "name", f->name), f->name) == 0;
 }

@@ -158,7 +158,6 @@ int32_t
 catalog_read (const struct ctx *c, const struct seat *only, json_t **body)
 {
   char path[1024] = "/instances/types";
-  int32_t rc;
 
   if (only) {
     strcat (path, "?cloud=");
@@ -166,13 +165,7 @@ catalog_read (const struct ctx *c, const struct seat *only, json_t **body)
     strcat (path, "&shade_instance_type=");
     url_append (path, sizeof path, only->type);
   }
-  rc = api_get (c, "list instance types", path, body);
-  if (rc == GPUB_E_NOT_FOUND)
-    return plug_error (c->err, GPUB_E_INVALID,
-                       "list instance types: HTTP 404: is '%.100s' the API?", c->s->endpoint);
-  if (rc == GPUB_OK && !json_is_array (json_object_get (*body, "instance_types")))
-    return plug_error (c->err, GPUB_E_UNAVAILABLE, "list instance types: the answer has no list");
-  return rc;
+  return api_list (c, "list instance types", path, "instance_types", body);
 }
 
 /* ---- The quote before a create ---- */

@@ -5,21 +5,17 @@
 
 #include "plugins/shadeform/shadeform.h"
 
-#define OPTION(name_, type_, flags_, default_, help_)                                              \
- {                                                                                                 \
-  .size = sizeof (struct gpub_option), .name = name_, .type = type_, .flags = flags_,              \
-  .default_value = default_, .help = help_                                                         \
- }
-
 static const struct gpub_option options[] = {
-  OPTION ("api_key", GPUB_OPT_STRING, GPUB_OPT_REQUIRED | GPUB_OPT_SECRET, NULL,
-          "API key of the Shadeform workspace"),
-  OPTION ("endpoint", GPUB_OPT_STRING, 0, "https://api.shadeform.ai/v1", "base URL of the API"),
-  OPTION (
+  PLUG_OPTION ("api_key", GPUB_OPT_STRING, GPUB_OPT_REQUIRED | GPUB_OPT_SECRET, NULL,
+               "API key of the Shadeform workspace"),
+  PLUG_OPTION ("endpoint", GPUB_OPT_STRING, 0, "https://api.shadeform.ai/v1",
+               "base URL of the API"),
+  PLUG_OPTION (
       "shade_cloud", GPUB_OPT_BOOL, 0, "true",
       "rent through Shadeform's own accounts; false: through the cloud accounts linked to yours"),
-  OPTION ("images", GPUB_OPT_LIST, 0, NULL,
-          "preferred images, best first; else the first one with GPU driver and container toolkit"),
+  PLUG_OPTION (
+      "images", GPUB_OPT_LIST, 0, NULL,
+      "preferred images, best first; else the first one with GPU driver and container toolkit"),
 };
 
 static void
@@ -35,35 +31,20 @@ shadeform_close (void *self)
 }
 
 static int32_t
-read_endpoint (const char *text, char **endpoint, struct gpub_error *err)
-{
-  size_t n;
-
-  if (strncmp (text, "https://", 8) != 0 && strncmp (text, "http://", 7) != 0)
-    return plug_error (err, GPUB_E_INVALID, "endpoint: '%.100s' is no http:// or https:// URL",
-                       text);
-  for (n = strlen (text); text[n - 1] == '/';)
-    n--;
-  *endpoint = strndup (text, n);
-  return GPUB_OK;
-}
-
-static int32_t
 shadeform_open (const struct gpub_host *host, struct gpub_call *call,
                 const struct gpub_config *config, void **self, struct gpub_error *err)
 {
   struct shadeform *s = calloc (1, sizeof *s);
   const char *shade_cloud = plug_option (config, "shade_cloud");
-  const char *images = plug_option (config, "images");
   int32_t rc;
 
   (void) call;
   if (!s)
     return plug_error (err, GPUB_E_INTERNAL, "out of memory");
   s->host = host;
-  s->images = images ? json_loads (images, 0, NULL) : json_array ();
+  s->images = plug_option_list (config, "images");
   s->shade_cloud = !shade_cloud || strcmp (shade_cloud, "false") != 0;
-  rc = read_endpoint (plug_option (config, "endpoint"), &s->endpoint, err);
+  rc = plug_endpoint (config, &s->endpoint, err);
   if (rc == GPUB_OK)
     *self = s;
   else

@@ -30,10 +30,13 @@ struct ctx {
 };
 
 /* api.c: what is the thing that was wanted ("list instances").  *out may be NULL when the answer
- * has no use; it is a JSON object otherwise.  Both return GPUB_OK only for a 2xx. */
+ * has no use; it is a JSON object otherwise.  They return GPUB_OK only for a 2xx. */
 int32_t api_get (const struct ctx *c, const char *what, const char *path, json_t **out);
 int32_t api_post (const struct ctx *c, const char *what, const char *path, const json_t *body,
                   json_t **out);
+/* A read whose member must be a list; *body is the whole answer. */
+int32_t api_list (const struct ctx *c, const char *what, const char *path, const char *member,
+                  json_t **body);
 
 /* seat.c: availability is an element of the row's list of that name. */
 enum { REF_MAX = 512, FIELD_MAX = 128 };
@@ -69,9 +72,7 @@ int32_t key_ensure (const struct ctx *c, const char *public_key, char id[static 
 
 /* instance.c: a Shadeform instance as the SDK's machine. */
 bool id_valid (const char *id);
-const char *instance_tag (const json_t *instance,
-                          const char *key); /* value of "key=value", or NULL */
-bool instance_is_ours (const json_t *instance);
+const json_t *instance_tags (const json_t *instance); /* for tags.h */
 int32_t instance_emit (const struct ctx *c, const json_t *instance);
 bool instance_deleted (const json_t *instance);
 

@@ -1,73 +1,25 @@
 """hyperstack_plugin.py - the Hyperstack plugin in its real host, against the fake cloud with all its faults"""
 import base64
-import json
 import os
-import re
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "clouds")]
 import hyperstack_catalog
-from fake import Control
-from provider_harness import HOST, OWNER, Provider, Skip, plugin_file, tap
+from plugin_cloud import (KEY, PUBLIC_KEY, PluginCloud, check_doubts, check_lost, check_manual, check_refusals, how, offers,
+                          same, start_creates)
+from provider_harness import OWNER, Provider, Skip, tap
 
-KEY = "canary-api-key-4711"
-PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFak t"
 CPU, H100, A6000 = "NORWAY-1|n1-cpu-small", "CANADA-1|n3-H100x1", "NORWAY-1|n3-RTX-A6000x1"
 REGIONS = sorted(name for name, _ in hyperstack_catalog.REGIONS)
 IP = 6700
 
 
-class Cloud:
-    """The fake and the plugin together; at the end nothing may have shown a secret or broken the specification."""
+class Cloud(PluginCloud):
+    name, offer = "hyperstack", CPU
 
-    def __init__(self, key=KEY, args=(), lawful=True, **options):
-        self.lawful = lawful  # False: the test itself breaks the specification
-        self.fake = Control("hyperstack", "--api-key", KEY, *args)
-        self.results = []
-        self.plugin = Provider("hyperstack", options=dict({"endpoint": self.fake.url}, **options),
-                               secrets={"api_key": key + "\n"}, http={"rate": 1000.0, "burst": 1000})
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        shown = json.dumps(self.plugin.logs) + repr([vars(r) for r in self.results])
-        violations = self.fake.get("state")["violations"]
-        power = self.fake.get("counters").get("power", 0)
-        self.plugin.__exit__(kind)
-        self.fake.__exit__()
-        if kind is None:
-            assert not violations or not self.lawful, violations
-            assert power == 0, "a GET that stops machines was sent"
-            for secret in (KEY, "canary"):
-                assert secret not in shown, "%s was shown" % secret
-
-    def keep(self, result):
-        self.results.append(result)
-        return result
-
-    def call(self, *args, **more):
-        return self.keep(self.plugin.call(*args, **more))
-
-    def create(self, ref=CPU, **more):
-        return self.keep(self.plugin.create(ref, **more))
-
-    def find(self, token="tok-1", scope=None):
-        return self.call("find", {"token": token, "name": "lease-1", "scope": scope})
-
-    def get(self, machine):
-        return self.call("get", Provider.ref(machine))
-
-    def remove(self, machine):
-        return self.call("remove", Provider.ref(machine))
-
-    def truth(self):
-        return [m for m in self.fake.get("machines") if not m["foreign"]]
-
-    def wait(self, status, count=1):
-        self.fake.get("wait?status=%s&count=%d&timeout=10" % (status, count))
+    def judge(self, counters):
+        assert counters.get("power", 0) == 0, "a GET that stops machines was sent"
 
     def running(self, *args, **more):
         """A machine that is up, and has its address."""
@@ -77,23 +29,8 @@ class Cloud:
         return m
 
 
-def same(got, want, what=""):
-    assert got == want, "%s: got %r, want %r" % (what, got, want)
-
-
-def how(result):
-    return {s["scope"]: s["how"] for s in result.scopes}
-
-
 def every(word):
     return {region: word for region in REGIONS}
-
-
-def offers(cloud, ref=None):
-    r = cloud.call("list_offers", {"offer_ref": ref, "disk_gib": 0})
-    same(r.kind, "ok", r.text)
-    same(set(how(r).values()), {"complete"})
-    return {o["offer_ref"]: o for o in r.offers}
 
 
 # ---- catalog
@@ -372,17 +309,13 @@ REFUSALS = [
 
 def test_refusals():
     """each refusal of a create has its kind, and made nothing"""
+    def look(fault, r):
+        if fault["kind"] == "throttled":
+            same(r.retry_after_ms, fault.get("retry_after", 20) * 1000)
+        elif fault["kind"] == "no-money":
+            same((r.code, r.http_status), ("bad_request", 400))
     with Cloud() as c:
-        for fault, kind in REFUSALS:
-            c.fake.post("faults", dict(fault, on="create", times=1))
-            r = c.create()
-            same((r.kind, r.machines), (kind, []), fault)
-            if fault["kind"] == "throttled":
-                same(r.retry_after_ms, fault.get("retry_after", 20) * 1000)
-            elif fault["kind"] == "no-money":
-                same((r.code, r.http_status), ("bad_request", 400))
-            c.fake.calm()
-        same(c.truth(), [])
+        check_refusals(c, REFUSALS, look)
 
 
 def test_doubt():
@@ -393,26 +326,13 @@ def test_doubt():
               {"kind": "reply", "status": 200, "body": body("Something went wrong")},
               {"kind": "reply", "status": 200, "body": body("Something went wrong", "server_error")}]
     with Cloud() as c:
-        for i, fault in enumerate(doubts):
-            token = "tok-%d" % i
-            c.fake.post("faults", dict(fault, on="create"))
-            r = c.create(token=token, name="lease-%d" % i, deadline_ms=1500 if fault["kind"] == "hang" else 15000)
-            same((r.kind, r.machines), ("unknown", []), fault)
-            c.fake.fault("list", "duplicate-rows")
-            found = c.find(token)
-            same((found.kind, len(found.machines), how(found)), ("ok", 1, every("complete")), fault)
-            same(found.machines[0]["name"], "lease-%d" % i)
-        same(c.fake.get("counters")["create"], len(doubts), "creates that were sent")
-        same(len(c.truth()), len(doubts))
-        c.fake.fault("create", "drop")
-        same(c.create(token="tok-x", name="lease-x").kind, "unknown")
-        r = c.find("tok-x")
-        same((r.kind, r.machines, how(r)), ("ok", [], every("complete")))
-        c.fake.fault("create", "late", seconds=20)
-        same(c.create(token="tok-y", name="lease-y").kind, "ok")
-        same(c.find("tok-y").machines, [])
-        c.fake.post("advance", {"seconds": 21})
-        same(len(c.find("tok-y").machines), 1)
+        check_doubts(c, doubts)
+
+
+def test_lost():
+    """a create that left nothing is unknown too; a machine that shows late is found once it shows"""
+    with Cloud() as c:
+        check_lost(c)
 
 
 def test_same_name():
@@ -461,10 +381,7 @@ def test_keys():
     """one key in an environment after ten creates at once, whatever happens to the answers"""
     with Cloud() as c:
         c.fake.fault("keys", "delay", seconds=0.3, times=3)
-        calls = [c.plugin.start("create", {
-            "offer_ref": CPU, "max_price_udollar": 10 ** 9, "token": "t%d" % i, "name": "n%d" % i,
-            "tags": {"gpubroker-token": "t%d" % i}, "ssh_public_keys": [PUBLIC_KEY.replace(" t", " t%d" % i)]}) for i in range(10)]
-        same([c.keep(c.plugin.wait(n)).kind for n in calls], ["ok"] * 10)
+        start_creates(c, 10)
         same(len(c.fake.get("keys")), 1)
         same(c.create(H100, token="other", name="other").kind, "ok")
         same(sorted(k["environment"]["name"] for k in c.fake.get("keys")), ["default-CANADA-1", "default-NORWAY-1"])
@@ -670,11 +587,7 @@ def test_spec():
 
 def test_manual():
     """the manual names exactly the options that the plugin has"""
-    out = subprocess.run([HOST, "--describe", plugin_file("hyperstack")], stdout=subprocess.PIPE, text=True, check=True)
-    options = [o["name"] for o in json.loads(out.stdout)["options"]]
-    with open(os.path.join(HERE, "..", "..", "plugins", "hyperstack", "gpubroker-hyperstack.pod")) as f:
-        section = f.read().split("=head1 OPTIONS")[1].split("=head1")[0]
-    same(sorted(re.findall(r"^=item B<([a-z_]+)>", section, re.M)), sorted(options))
+    check_manual("hyperstack")
 
 
 if __name__ == "__main__":

@@ -1,80 +1,21 @@
 """shadeform_plugin.py - the Shadeform plugin in its real host, against the fake cloud with all its faults"""
 import json
 import os
-import re
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "clouds")]
 import shadeform_catalog
-from fake import Control
-from provider_harness import HOST, OWNER, Provider, Skip, plugin_file, tap
+from plugin_cloud import (KEY, PUBLIC_KEY, PluginCloud, check_doubts, check_lost, check_manual, check_refusals, offers,
+                          same, start_creates)
+from provider_harness import OWNER, Provider, Skip, tap
 
-KEY = "canary-api-key-4711"
-PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFak t"
 CPU = "hyperstack|oslo-norway-1|cpu_mini|on_demand|ubuntu22.04"
 SPOT = "hyperstack|montreal-canada-2|A100_80G|spot|ubuntu22.04_cuda12.6_shade_os"
 
 
-class Cloud:
-    """The fake and the plugin together; at the end nothing may have shown a secret or broken the specification."""
-
-    def __init__(self, key=KEY, args=(), lawful=True, **options):
-        self.lawful = lawful  # False: the test itself breaks the specification
-        self.fake = Control("shadeform", "--api-key", KEY, *args)
-        self.results = []
-        self.plugin = Provider("shadeform", options=dict({"endpoint": self.fake.url}, **options),
-                               secrets={"api_key": key + "\n"}, http={"rate": 1000.0, "burst": 1000})
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        shown = json.dumps(self.plugin.logs) + repr([vars(r) for r in self.results])
-        violations = self.fake.get("state")["violations"]
-        self.plugin.__exit__(kind)
-        self.fake.__exit__()
-        if kind is None:
-            assert not violations or not self.lawful, violations
-            for secret in (KEY, "PRIVATE KEY", "canary"):
-                assert secret not in shown, "%s was shown" % secret
-
-    def keep(self, result):
-        self.results.append(result)
-        return result
-
-    def call(self, *args, **more):
-        return self.keep(self.plugin.call(*args, **more))
-
-    def create(self, ref=CPU, **more):
-        return self.keep(self.plugin.create(ref, **more))
-
-    def find(self, token="tok-1"):
-        return self.call("find", {"token": token, "name": "lease-1", "scope": None})
-
-    def get(self, machine):
-        return self.call("get", Provider.ref(machine))
-
-    def remove(self, machine):
-        return self.call("remove", Provider.ref(machine))
-
-    def truth(self):
-        return [m for m in self.fake.get("machines") if not m["foreign"]]
-
-    def wait(self, status, count=1):
-        self.fake.get("wait?status=%s&count=%d&timeout=10" % (status, count))
-
-
-def same(got, want, what=""):
-    assert got == want, "%s: got %r, want %r" % (what, got, want)
-
-
-def offers(cloud, ref=None):
-    r = cloud.call("list_offers", {"offer_ref": ref, "disk_gib": 0})
-    same(r.kind, "ok", r.text)
-    same([s["how"] for s in r.scopes], ["complete"])
-    return {o["offer_ref"]: o for o in r.offers}
+class Cloud(PluginCloud):
+    name, offer, secrets = "shadeform", CPU, (KEY, "PRIVATE KEY", "canary")
 
 
 # ---- catalog
@@ -251,17 +192,13 @@ REFUSALS = [
 
 def test_refusals():
     """each refusal of a create has its kind, and made nothing"""
+    def look(fault, r):
+        if "retry_after" in fault:
+            same(r.retry_after_ms, 1000)
+        elif fault["kind"] == "out-of-stock":
+            same((r.code, r.http_status), ("OUT_OF_STOCK", 409))
     with Cloud() as c:
-        for fault, kind in REFUSALS:
-            c.fake.post("faults", dict(fault, on="create", times=1))
-            r = c.create()
-            same((r.kind, r.machines), (kind, []), fault)
-            if "retry_after" in fault:
-                same(r.retry_after_ms, 1000)
-            elif fault["kind"] == "out-of-stock":
-                same((r.code, r.http_status), ("OUT_OF_STOCK", 409))
-            c.fake.calm()
-        same(c.truth(), [])
+        check_refusals(c, REFUSALS, look)
 
 
 def test_doubt():
@@ -271,38 +208,13 @@ def test_doubt():
               {"kind": "reply", "status": 200, "body": {"id": "../x"}},
               {"kind": "reply", "status": 504, "body": "<html>"}]
     with Cloud() as c:
-        for i, fault in enumerate(doubts):
-            token = "tok-%d" % i
-            c.fake.post("faults", dict(fault, on="create"))
-            r = c.create(token=token, name="lease-%d" % i, deadline_ms=1500 if fault["kind"] == "hang" else 15000)
-            same((r.kind, r.machines), ("unknown", []), fault)
-            c.fake.fault("list", "duplicate-rows")
-            found = c.find(token)
-            same((found.kind, len(found.machines)), ("ok", 1), fault)
-            same([s["how"] for s in found.scopes], ["complete"])
-            same(found.machines[0]["name"], "lease-%d" % i)
-        same(c.fake.get("counters")["create"], len(doubts), "creates that were sent")
-        same(len(c.truth()), len(doubts))
+        check_doubts(c, doubts)
 
 
-def test_nothing_sent():
-    """a create whose connection broke before the effect is unknown too, and find says that there is none"""
+def test_lost():
+    """a create that left nothing is unknown too; a machine that shows late is found once it shows"""
     with Cloud() as c:
-        c.fake.fault("create", "drop")
-        same(c.create().kind, "unknown")
-        r = c.find()
-        same((r.kind, r.machines, [s["how"] for s in r.scopes]), ("ok", [], ["complete"]))
-        same(c.fake.get("counters")["create"], 1, "a create is never repeated by itself")
-
-
-def test_late():
-    """a machine that shows late is found once it shows"""
-    with Cloud() as c:
-        c.fake.fault("create", "late", seconds=20)
-        same(c.create().kind, "ok")
-        same(c.find().machines, [])
-        c.fake.post("advance", {"seconds": 21})
-        same(len(c.find().machines), 1)
+        check_lost(c)
 
 
 def test_refused_late():
@@ -434,10 +346,7 @@ def test_keys():
     """one key in the account after ten creates at once, whatever happens to the answers"""
     with Cloud() as c:
         c.fake.fault("keys", "delay", seconds=0.3, times=3)
-        calls = [c.plugin.start("create", {
-            "offer_ref": CPU, "max_price_udollar": 10 ** 9, "token": "t%d" % i, "name": "n%d" % i,
-            "tags": {"gpubroker-token": "t%d" % i}, "ssh_public_keys": [PUBLIC_KEY.replace(" t", " t%d" % i)]}) for i in range(10)]
-        same([c.keep(c.plugin.wait(n)).kind for n in calls], ["ok"] * 10)
+        start_creates(c, 10)
         same(len(c.fake.get("keys")), 2, "the account's own and ours")
         same(len({m["request"]["ssh_key_id"] for m in c.truth()}), 1)
     for kind in ("lost-reply", "bad-gateway", "garbage", "nulls", "hang"):
@@ -484,11 +393,7 @@ def test_spec():
 
 def test_manual():
     """the manual names exactly the options that the plugin has"""
-    out = subprocess.run([HOST, "--describe", plugin_file("shadeform")], stdout=subprocess.PIPE, text=True, check=True)
-    options = [o["name"] for o in json.loads(out.stdout)["options"]]
-    with open(os.path.join(HERE, "..", "..", "plugins", "shadeform", "gpubroker-shadeform.pod")) as f:
-        section = f.read().split("=head1 OPTIONS")[1].split("=head1")[0]
-    same(sorted(re.findall(r"^=item B<([a-z_]+)>", section, re.M)), sorted(options))
+    check_manual("shadeform")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /* plugins_util.c - money, time, keys and escapes of the plugins */
 #include "config.h"
 
-#include "plugins/util.h"
+#include "plugins/tags.h"
 #include "tests/unit/tap.h"
 
 static void
@@ -128,6 +128,115 @@ test_object (void)
   ok (j != NULL, "an object is one");
 }
 
+static void
+test_refusals (void)
+{
+  static const struct {
+    int status;
+    bool change;
+    const char *code, *text;
+    int32_t want;
+  } cases[] = {
+    { 400, true, "", "Insufficient balance to create the resource", GPUB_E_QUOTA },
+    { 400, true, "", "Insufficient capacity", GPUB_E_CAPACITY },
+    { 400, true, "", "name is too long", GPUB_E_INVALID },
+    { 400, false, "", "Insufficient capacity", GPUB_E_INVALID },
+    { 402, true, "", "", GPUB_E_QUOTA },
+    { 403, true, "OUT_OF_STOCK", "no money either", GPUB_E_CAPACITY },
+    { 404, true, "", "not available", GPUB_E_NOT_FOUND },
+    { 408, true, "", "quota", GPUB_E_UNKNOWN },
+    { 408, false, "", "", GPUB_E_UNAVAILABLE },
+    { 409, true, "", "Flavor is out of stock", GPUB_E_CAPACITY },
+    { 409, true, "", "", GPUB_E_CONFLICT },
+    { 429, true, "", "quota", GPUB_E_RATE_LIMITED },
+    { 302, true, "", "", GPUB_E_UNAVAILABLE },
+    { 503, true, "", "capacity", GPUB_E_UNKNOWN },
+    { 503, false, "", "", GPUB_E_UNAVAILABLE },
+    { 700, true, "", "", GPUB_E_UNKNOWN },
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (cases); i++) {
+    int32_t got =
+        plug_kind_of_refusal (cases[i].status, cases[i].change, cases[i].code, cases[i].text);
+
+    ok (got == cases[i].want, "HTTP %d to a %s, '%s' '%s': %d", cases[i].status,
+        cases[i].change ? "change" : "read", cases[i].code, cases[i].text, got);
+  }
+}
+
+static void
+test_words (void)
+{
+  static const struct plug_word table[] = { { "up", 1 }, { "down", 2 } };
+
+  is_num (plug_word (table, 2, "down", 9), 2, "a word has its value");
+  is_num (plug_word (table, 2, "Down", 9), 9, "what is no word of the table has none");
+}
+
+static void
+test_tags (void)
+{
+  json_auto_t *list =
+      json_loads ("[null, \"mine\", \"=x\", \"gpubroker-token=a=b\", \"k=\"]", 0, NULL);
+  json_auto_t *bare = json_loads ("[\"gpubroker-tokens=a\", \"a=gpubroker-owner=b\"]", 0, NULL);
+  json_auto_t *text = json_array (), *made = NULL;
+  struct gpub_find by_token = { .token = "a=b", .name = "n" },
+                   by_name = { .token = "", .name = "n" };
+  struct gpub_kv tags[TAGS_MAX];
+  struct gpub_create create = { .tags = tags };
+
+  is_str (tags_get (list, GPUB_TAG_TOKEN), "a=b", "a tag is split once");
+  ok (!tags_get (list, "mine") && !tags_get (NULL, "k"), "what has no value is no tag");
+  ok (tags_ours (list) && !tags_ours (bare) && !tags_ours (NULL), "a mark is a key of ours");
+  is_num ((int64_t) tags_split (list, text, tags), 2, "others' entries are left out");
+  ok (strcmp (tags[1].key, "k") == 0 && *tags[1].value == '\0', "a value may be empty");
+  create.ntags = 2;
+  made = tags_list (&create);
+  is_str (json_string_value (json_array_get (made, 0)), "gpubroker-token=a=b", "and back");
+  ok (find_wants (&by_token, "a=b", "x"), "the token decides");
+  ok (!find_wants (&by_token, "a", "n") && !find_wants (&by_token, NULL, "n"),
+      "also when the name fits");
+  ok (find_wants (&by_name, "a", "n"), "without one the name does");
+  ok (!find_wants (&by_name, NULL, NULL) && !find_wants (&(struct gpub_find){ 0 }, "a", "n"),
+      "nothing finds nothing");
+}
+
+static void
+test_endpoint (void)
+{
+  static const char *const cases[][2] = {
+    { "https://a.example/v1", "https://a.example/v1" },
+    { "http://127.0.0.1:80//", "http://127.0.0.1:80" },
+    { "ftp://a.example", NULL },
+    { "a.example", NULL },
+  };
+  struct gpub_error err = { .size = sizeof err };
+
+  for (size_t i = 0; i < N_ELEMENTS (cases); i++) {
+    struct gpub_kv value = { "endpoint", cases[i][0] };
+    struct gpub_config config = { .values = &value, .count = 1 };
+    AUTO_FREE char *got = NULL;
+    int32_t rc = plug_endpoint (&config, &got, &err);
+
+    ok (cases[i][1] ? rc == GPUB_OK && strcmp (got, cases[i][1]) == 0 : rc == GPUB_E_INVALID,
+        "endpoint %s", cases[i][0]);
+  }
+}
+
+static void
+test_checks (void)
+{
+  struct gpub_error err = { .size = sizeof err };
+  struct gpub_create a = { .user_data_len = 100 };
+
+  is_num (plug_check_price ("A100 in X", 2000000, 2000000, &err), GPUB_OK, "the cap may be paid");
+  is_num (plug_check_price ("A100 in X", 2000001, 2000000, &err), GPUB_E_CAPACITY,
+          "not a micro-dollar more");
+  is_str (err.text, "A100 in X now costs 2.000001 $/h, above the cap of 2.000000", "both are said");
+  is_num (plug_check_user_data (&a, 100, &err), GPUB_OK, "user data that fits");
+  is_num (plug_check_user_data (&a, 99, &err), GPUB_E_INVALID, "that does not");
+}
+
 int
 main (void)
 {
@@ -136,5 +245,10 @@ main (void)
   test_keys ();
   test_text ();
   test_object ();
+  test_refusals ();
+  test_words ();
+  test_tags ();
+  test_endpoint ();
+  test_checks ();
   return done ();
 }
