@@ -166,9 +166,10 @@ emit_resource (struct gpub_call *c, const struct gpub_resource *r)
 
   if (rc != GPUB_OK)
     return rc;
-  j = encode_resource (r, &e);
+  j = encode_stray (r, &e);
   if (!j)
     return call_fail (c, GPUB_E_INTERNAL, "%s", e.text);
+  c->resources++;
   emit_flush (c);
   return send_and_wait (c, "resource", j);
 }

@@ -305,24 +305,36 @@ put_tag (json_t *j, const struct gpub_kv *kv)
 
 /* Our own marks first: they must not be among those cut off on a machine with very many tags. */
 static int
-put_tags (json_t *j, const struct gpub_machine *m, struct err *e)
+put_tags (json_t *j, const struct gpub_kv *all, uint64_t n, struct err *e)
 {
   json_t *tags;
 
-  if (m->ntags == 0)
+  if (n == 0)
     return 0;
-  if (check_array (m->tags, m->ntags, sizeof *m->tags, sizeof *m->tags, "tags", e) < 0)
+  if (check_array (all, n, sizeof *all, sizeof *all, "tags", e) < 0)
     return -1;
   tags = json_object ();
   json_object_set_new (j, "tags", tags);
   for (int ours = 1; ours >= 0; ours--)
-    for (uint64_t i = 0; i < m->ntags && json_object_size (tags) < TAGS_MAX; i++) {
-      const struct gpub_kv *kv = &m->tags[i];
+    for (uint64_t i = 0; i < n && json_object_size (tags) < TAGS_MAX; i++) {
+      const struct gpub_kv *kv = &all[i];
 
       if (kv->key && (strncmp (kv->key, "gpubroker-", 10) == 0) == ours)
         put_tag (tags, kv);
     }
   return 0;
+}
+
+json_t *
+encode_stray (const struct gpub_resource *from, struct err *e)
+{
+  AUTO_JSON json_t *j = encode_resource (from, e);
+  struct gpub_resource r;
+
+  if (!j || copy (&r, sizeof r, from, from->size, offsetof (struct gpub_resource, scope),
+                  "a resource", e) < 0)
+    return NULL;
+  return put_tags (j, r.tags, r.ntags, e) < 0 ? NULL : STEAL (j);
 }
 
 json_t *
@@ -340,7 +352,7 @@ encode_machine (const struct gpub_machine *from, struct err *e)
     return NULL;
   }
   if (put_fields (j, machine_fields, N_ELEMENTS (machine_fields), &m, m.known, e) < 0 ||
-      put_tags (j, &m, e) < 0 || put_resources (j, &m, e) < 0 ||
+      put_tags (j, m.tags, m.ntags, e) < 0 || put_resources (j, &m, e) < 0 ||
       (m.plugin_data && !(data = id_json (m.plugin_data, DATA_MAX, "plugin_data", e)))) {
     err_add (e, "machine %.80s", m.id);
     return NULL;

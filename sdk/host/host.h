@@ -155,7 +155,7 @@ struct gpub_call {
   struct worker *worker; /* under lock; NULL while queued */
   struct keep *kept;
   struct batch batch;
-  uint64_t offers, machines;
+  uint64_t offers, machines, resources;
   _Atomic bool in_flight; /* a MUTATES whose bytes left is being waited for */
   bool maybe;             /* a MUTATES ended without a definitive answer */
   bool effect;            /* a MUTATES was answered with success */
@@ -199,6 +199,7 @@ enum {
   EMITS_RESOURCES = 4,
   EMITS_SCOPES = 8,
   MUST_EMIT_MACHINE = 16,
+  MUST_EMIT_ONE = 64, /* a machine or a resource */
   ACK_MACHINES = 32
 };
 struct call_type {
@@ -224,6 +225,7 @@ int decode_find (struct gpub_call *c, struct gpub_find *f, struct err *e);
 json_t *encode_offer (const struct gpub_offer *o, struct err *e);
 json_t *encode_machine (const struct gpub_machine *m, struct err *e);
 json_t *encode_resource (const struct gpub_resource *r, struct err *e);
+json_t *encode_stray (const struct gpub_resource *r, struct err *e); /* with its own tags */
 
 /* ---- emit.c ---- */
 

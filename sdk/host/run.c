@@ -147,7 +147,7 @@ static const struct call_type types[] = {
   { "probe", 0, run_probe },
   { "list_offers", EMITS_OFFERS | EMITS_SCOPES, run_list_offers },
   { "create", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_MACHINE | ACK_MACHINES, run_create },
-  { "get", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_MACHINE, run_get },
+  { "get", EMITS_MACHINES | EMITS_RESOURCES | MUST_EMIT_ONE, run_get },
   { "find", EMITS_MACHINES | EMITS_RESOURCES | EMITS_SCOPES, run_find },
   { "list", EMITS_MACHINES | EMITS_RESOURCES | EMITS_SCOPES, run_list },
   { "remove", EMITS_RESOURCES, run_remove },
@@ -177,6 +177,10 @@ believe (const struct gpub_call *c, int32_t rc, const char **why)
   }
   if (rc == GPUB_OK && (c->type->emits & MUST_EMIT_MACHINE) && c->machines == 0) {
     *why = "the plugin returned ok without a machine";
+    return GPUB_E_INTERNAL;
+  }
+  if (rc == GPUB_OK && (c->type->emits & MUST_EMIT_ONE) && c->machines + c->resources == 0) {
+    *why = "the plugin returned ok without a machine or a resource";
     return GPUB_E_INTERNAL;
   }
   return rc;

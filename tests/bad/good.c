@@ -3,7 +3,7 @@
  * Machines live in the host's state, so they survive this process.  The file named by `faults_file`
  * is read at every call: {"create": "capacity"} makes create fail with that kind; besides kinds
  * there are "lost" (done, and the reply lost), "empty", "partial", "failed" (listings), "hang" and
- * "crash".
+ * "crash".  The state's key "strays" holds resources without a machine: [{"kind", "id", "tags"}].
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -194,6 +194,92 @@ emit (struct gpub_call *call, const char *id, const json_t *j)
   }
   m.ntags = n;
   return host->emit_machine (call, &m);
+}
+
+/* ---- resources without a machine ---- */
+
+static json_t *
+strays_read (struct gpub_call *call)
+{
+  const void *bytes;
+  uint64_t len;
+
+  if (host->state_get (call, "strays", &bytes, &len) != GPUB_OK)
+    return json_array ();
+  return json_loadb (bytes, len, 0, NULL);
+}
+
+static int
+is_among (const json_t *stray, const struct gpub_ref *ref)
+{
+  for (uint64_t i = 0; i < ref->nresources; i++) {
+    const struct gpub_resource *r =
+        GPUB_AT (struct gpub_resource, ref->resources, ref->resources_stride, i);
+
+    if (strcmp (r->id, str (stray, "id")) == 0 && strcmp (r->kind, str (stray, "kind")) == 0)
+      return 1;
+  }
+  return 0;
+}
+
+static int32_t
+emit_stray (struct gpub_call *call, const json_t *j)
+{
+  struct gpub_kv tags[16];
+  struct gpub_resource r = { .size = sizeof r,
+                             .kind = str (j, "kind"),
+                             .id = str (j, "id"),
+                             .scope = "good",
+                             .price_udollar = (uint64_t) num (j, "price_udollar"),
+                             .billable = 1,
+                             .tags = tags };
+  const char *key;
+  json_t *tag;
+
+  json_object_foreach (json_object_get (j, "tags"), key, tag)
+  {
+    if (r.ntags < 16)
+      tags[r.ntags++] = (struct gpub_kv){ key, json_string_value (tag) };
+  }
+  return host->emit_resource (call, &r);
+}
+
+/* Those with the token, or those of the ref, or all; NOT_FOUND: none. */
+static int32_t
+emit_strays (struct gpub_call *call, const char *token, const struct gpub_ref *ref)
+{
+  json_t *all = strays_read (call), *j;
+  int32_t rc = GPUB_E_NOT_FOUND;
+  size_t i;
+
+  json_array_foreach (all, i, j)
+  {
+    const char *own = str (json_object_get (j, "tags"), "gpubroker-token");
+
+    if ((!token || (own && strcmp (own, token) == 0)) && (!ref || is_among (j, ref)))
+      rc = emit_stray (call, j);
+    if (rc != GPUB_OK && rc != GPUB_E_NOT_FOUND)
+      break;
+  }
+  json_decref (all);
+  return rc;
+}
+
+static int32_t
+remove_strays (struct gpub_call *call, const struct gpub_ref *ref)
+{
+  json_t *all = strays_read (call);
+  char *text;
+  int32_t rc;
+
+  for (size_t i = json_array_size (all); i-- > 0;)
+    if (is_among (json_array_get (all, i), ref))
+      json_array_remove (all, i);
+  text = json_dumps (all, JSON_COMPACT);
+  rc = host->state_put (call, "strays", text, strlen (text));
+  free (text);
+  json_decref (all);
+  return rc;
 }
 
 /* ---- calls ---- */
@@ -413,6 +499,8 @@ good_get (void *self UNUSED, struct gpub_call *call, const struct gpub_ref *ref,
 
   if (rc != GPUB_OK)
     return rc;
+  if (!*ref->id)
+    return emit_strays (call, NULL, ref);
   book = book_read (call, shard_of (ref->id));
   rc = json_object_get (book, ref->id) ? emit (call, ref->id, json_object_get (book, ref->id))
                                        : GPUB_E_NOT_FOUND;
@@ -448,7 +536,9 @@ walk (struct gpub_call *call, const struct gpub_find *find, const char *fault)
     }
     json_decref (book);
   }
-  return rc == GPUB_OK ? end_scope (call, fault) : rc;
+  if (rc == GPUB_OK && strcmp (fault, "empty") != 0)
+    rc = emit_strays (call, find ? find->token : NULL, NULL);
+  return rc == GPUB_OK || rc == GPUB_E_NOT_FOUND ? end_scope (call, fault) : rc;
 }
 
 static int32_t
@@ -480,6 +570,8 @@ good_remove (void *self UNUSED, struct gpub_call *call, const struct gpub_ref *r
 
   if (rc != GPUB_OK)
     return rc;
+  if (!*ref->id && ref->nresources)
+    return remove_strays (call, ref);
   pthread_mutex_lock (&lock);
   book = book_read (call, shard_of (ref->id));
   if (json_object_del (book, ref->id) == 0)
