@@ -135,52 +135,6 @@ run_cost (struct cli *c)
   return EXIT_DONE;
 }
 
-static void
-orphans_table (const struct cli *c, const json_t *orphans)
-{
-  static const struct column columns[] = {
-    { "PROVIDER", false }, { "ID", false },    { "NAME", false }, { "KIND", false },
-    { "MARK", false },     { "STATE", false }, { "$/h", true },
-  };
-  char buf[FMT];
-  struct table t;
-  size_t i;
-  json_t *o;
-
-  table_init (&t, columns, N_ELEMENTS (columns));
-  json_array_foreach (orphans, i, o) {
-    table_put (&t, json_str (o, "provider", "?"));
-    table_put (&t, json_str (o, "id", "?"));
-    table_put (&t, json_str (o, "name", ""));
-    table_put (&t, json_str (o, "kind", ""));
-    table_put (&t, json_str (o, "mark", ""));
-    table_put (&t, json_str (o, "state", ""));
-    table_put (&t, fmt_money_of (buf, o, "price_udollar"));
-  }
-  table_print (&t, stdout, c->colour);
-  table_done (&t);
-}
-
-int
-run_orphans (struct cli *c)
-{
-  AUTO_JSON json_t *reply = NULL;
-  const json_t *orphans;
-  int rc;
-
-  if (cli_operand (c, 0))
-    return not_in_version (c, "changing orphans");
-  rc = ask_shown (c, "orphans", &reply);
-  orphans = json_object_get (reply, "orphans");
-  if (rc || c->mode != OUT_TEXT)
-    return rc;
-  if (json_array_size (orphans))
-    orphans_table (c, orphans);
-  else
-    fprintf (stderr, "no orphans\n");
-  return EXIT_DONE;
-}
-
 int
 run_ping (struct cli *c)
 {

@@ -56,6 +56,8 @@ words_of (enum command_id id)
     printf (" more='bash zsh'");
   if (id == CMD_PROVIDERS)
     printf (" more='check pause resume'");
+  if (id == CMD_ORPHANS)
+    printf (" more='adopt ignore unignore release'");
   printf (" ;;\n");
 }
 

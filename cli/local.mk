@@ -29,6 +29,7 @@ gpubroker_cli_SOURCES   = \
 	%D%/main.c \
 	%D%/offers.c %D%/offers.h \
 	%D%/options.c \
+	%D%/orphans.c \
 	%D%/output.c \
 	%D%/progress.c %D%/progress.h \
 	%D%/rent.c \

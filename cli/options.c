@@ -11,7 +11,7 @@
 #define IN(c)  (1u << CMD_##c)
 #define ALL    ((1u << COMMANDS) - 1)
 #define FILTER (IN (OFFERS) | IN (RENT))
-#define CHANGE (IN (RENT) | IN (JOIN) | IN (RELEASE) | IN (EXTEND) | IN (RETRY) | IN (VERIFY))
+#define CHANGE (IN (RENT) | IN (JOIN) | IN (RELEASE) | IN (EXTEND) | IN (RETRY) | IN (VERIFY) | IN (ORPHANS))
 
 const struct command commands[COMMANDS] = {
   [CMD_OFFERS] = { "offers", run_offers, 0, 0, "", "what can be rented now, cheapest first" },
@@ -42,7 +42,8 @@ const struct command commands[COMMANDS] = {
   [CMD_KUBECONFIG] = { "kubeconfig", NULL, 0, 0, "LEASE",
                        "the kubeconfig of a standalone machine" },
   [CMD_TUNNEL] = { "tunnel", NULL, 0, 0, "LEASE", "reach a standalone machine's API through SSH" },
-  [CMD_ORPHANS] = { "orphans", run_orphans, 0, 2, "", "what no lease accounts for" },
+  [CMD_ORPHANS] = { "orphans", run_orphans, 0, 2, "[adopt|ignore|unignore|release PROVIDER/ID]",
+                    "what no lease accounts for" },
 };
 
 const struct option options[] = {
@@ -120,7 +121,8 @@ const struct option options[] = {
     "cloud-init of your own; - reads standard input" },
   { "--dry-run", NULL, set_true, TO_BODY, false, "dry_run", IN (RENT),
     "only say what would be tried, in which order" },
-  { "--owner", "PRINCIPAL", set_string, TO_BODY, false, "owner", IN (RENT) | IN (LEASES),
+  { "--owner", "PRINCIPAL", set_string, TO_BODY, false, "owner",
+    IN (RENT) | IN (LEASES) | IN (ORPHANS),
     "for or of somebody else; needs admin" },
   /* every change */
   { "--key", "KEY", set_string, TO_BODY, false, "key", CHANGE,
@@ -134,7 +136,10 @@ const struct option options[] = {
     "delete pods whose eviction is refused" },
   { "--drain-timeout", "DURATION", set_span, TO_BODY, false, "drain_timeout_ms", IN (RELEASE),
     "how long pods may take to leave" },
-  { "--all", NULL, set_true, TO_BODY, false, "all", IN (LEASES), "also those that ended" },
+  { "--all", NULL, set_true, TO_BODY, false, "all", IN (LEASES) | IN (ORPHANS),
+    "also those that ended; also what is not ours" },
+  { "--yes", NULL, set_true, TO_BODY, false, "yes", IN (ORPHANS),
+    "do it; without it release only says what it would end" },
   { "--state", "STATE", set_string, TO_BODY, false, "state", IN (LEASES),
     "only those in this state" },
   { "--boot", NULL, set_true, TO_BODY, false, "boot", IN (LOGS),

@@ -38,6 +38,12 @@ static const struct json_member render_members[] = {
   { "single", JSON_TRUE, false }, { "cluster", JSON_STRING, true }, { "part", JSON_STRING, false },
   { "api", JSON_STRING, false }, { "service", JSON_STRING, false }, { "address", JSON_STRING, false },
   { "storage_gib", JSON_INTEGER, false }, { "mtu", JSON_INTEGER, false } };
+static const struct json_member adopt_members[] = {
+  COMMON, { "provider", JSON_STRING, true }, { "id", JSON_STRING, true } };
+static const struct json_member end_members[] = {
+  COMMON, { "provider", JSON_STRING, true }, { "id", JSON_STRING, true }, { "yes", JSON_TRUE, false } };
+static const struct json_member ignore_members[] = {
+  COMMON, { "provider", JSON_STRING, true }, { "id", JSON_STRING, true }, { "ignored", JSON_TRUE, false } };
 static const struct json_member provider_members[] = { COMMON, { "provider", JSON_STRING, true } };
 
 static const struct verb {
@@ -72,6 +78,9 @@ static const struct verb {
   { "resume",          BUS_ADMIN, false, api_resume,    provider_members, N_ELEMENTS (provider_members) },
   { "providers.check", BUS_ADMIN, false, api_check,     provider_members, N_ELEMENTS (provider_members) },
   { "orphans",         BUS_ADMIN, false, api_orphans,   NULL, 0 },
+  { "orphans.adopt",   BUS_ADMIN, true,  api_orphan_adopt,   adopt_members, N_ELEMENTS (adopt_members) },
+  { "orphans.release", BUS_ADMIN, true,  api_orphan_release, end_members, N_ELEMENTS (end_members) },
+  { "orphans.ignore",  BUS_ADMIN, false, api_orphan_ignore,  ignore_members, N_ELEMENTS (ignore_members) },
   { "reload",          BUS_ADMIN, false, api_reload,    any_key, N_ELEMENTS (any_key) },
 };
 /* clang-format on */

@@ -34,7 +34,9 @@ bool api_span (struct ask *q, const json_t *in, const char *member, int64_t leas
 /* api_lease.c */
 api_fn api_join, api_release, api_extend, api_cancel, api_retry, api_verify, api_ssh_info;
 /* api_admin.c */
-api_fn api_pause, api_resume, api_check, api_orphans, api_reload, api_render;
+api_fn api_pause, api_resume, api_check, api_reload, api_render;
+/* api_orphans.c */
+api_fn api_orphans, api_orphan_adopt, api_orphan_ignore, api_orphan_release;
 
 /* The lease that X names, if the asker may see it; else the error is sent and NULL returned.  *old:
  * the caller frees it (it came from the store and is over).  for_change: the asker must own it or

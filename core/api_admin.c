@@ -78,24 +78,3 @@ api_render (struct ask *q)
   else
     api_refuse (q, "not-found", "see: gpubroker-cli clusters", "no cluster '%.60s'", name);
 }
-
-void
-api_orphans (struct ask *q)
-{
-  json_t *all = json_array (), *machine;
-  size_t k;
-
-  for (size_t i = 0; i < q->b->providers.n; i++) {
-    struct provider *p = q->b->providers.at[i];
-
-    json_array_foreach (p->orphans, k, machine) {
-      json_t *j = json_pack ("{s:s, s:s}", "provider", p->name, "id", json_str (machine, "id", ""));
-
-      json_put_str (j, "name", json_str (machine, "name", NULL));
-      json_put_str (j, "state", json_str (machine, "state", NULL));
-      json_put_i64 (j, "price_udollar", json_i64 (machine, "price_udollar", 0));
-      json_array_append_new (all, j);
-    }
-  }
-  api_final (q, json_pack ("{s:o}", "orphans", all));
-}

@@ -160,8 +160,8 @@ resolve (struct attempt *a, struct provider *p)
 
 /* ---- remove ---- */
 
-static void
-proven_gone (struct attempt *a)
+void
+attempt_proven_gone (struct attempt *a)
 {
   int64_t now = now_ms (), pause = a->lease->broker->times.gone;
 
@@ -187,13 +187,13 @@ static void
 looked (struct lease *l, struct attempt *a, const struct call_result *r)
 {
   if (attempt_answer_gone (a, r)) {
-    proven_gone (a);
+    attempt_proven_gone (a);
     return;
   }
   if (r->err.kind == ERR_NONE) {
     a->gone_seen = 0;
     if (++a->tries % 12 == 0)
-      a->asked = false; /* it should be gone by now: ask again */
+      a->asked = a->marked = false; /* it should be gone by now: ask again */
   }
   attempt_later (a, r->err.kind == ERR_NONE ? l->broker->times.poll
                                             : backoff (&l->broker->times, ++a->tries));
@@ -226,7 +226,9 @@ remove_machine (struct attempt *a, struct provider *p)
   const struct times *t = &a->lease->broker->times;
 
   a->seen = false;
-  if (!a->asked)
+  if (a->lease->adopted && !a->marked && !a->asked)
+    attempt_check (a, p);
+  else if (!a->asked)
     call_attempt (
         a, p->child,
         &(struct call){ "remove", attempt_ref (a), t->call, true, NULL, 0, attempt_item, removed });

@@ -136,20 +136,45 @@ attempt_learn (struct attempt *a, const json_t *j)
   attempt_happens (a, AEV_MACHINE);
 }
 
-static void
-learn_resource (struct attempt *a, const json_t *resource)
+static bool
+holds_resource (const struct attempt *a, const json_t *resource)
 {
+  const json_t *have;
   size_t i;
-  json_t *have;
 
-  if (!a->resources)
-    a->resources = json_array ();
   json_array_foreach (a->resources, i, have) {
     if (strcmp (json_str (have, "id", ""), json_str (resource, "id", "")) == 0 &&
         strcmp (json_str (have, "kind", ""), json_str (resource, "kind", "")) == 0)
-      return;
+      return true;
   }
-  json_array_append_new (a->resources, json_deep_copy (resource));
+  return false;
+}
+
+bool
+attempt_holds (const struct attempt *a, const json_t *thing)
+{
+  const char *id = json_str (thing, "id", "");
+
+  if (strcmp (json_str (thing, "kind", "machine"), "machine") == 0)
+    return a->machine.id && strcmp (a->machine.id, id) == 0;
+  return holds_resource (a, thing);
+}
+
+void
+attempt_learn_resource (struct attempt *a, const json_t *resource)
+{
+  static const char *const members[] = { "kind", "id", "scope", "billable", "price_udollar" };
+  json_t *own;
+
+  if (holds_resource (a, resource))
+    return;
+  own = json_object (); /* not its tags, which have the token */
+  for (size_t i = 0; i < N_ELEMENTS (members); i++)
+    if (json_object_get (resource, members[i]))
+      json_object_set (own, members[i], json_object_get (resource, members[i]));
+  if (!a->resources)
+    a->resources = json_array ();
+  json_array_append_new (a->resources, own);
   attempt_save (a);
 }
 
@@ -226,7 +251,7 @@ attempt_item (struct lease *l, struct attempt *a, const json_t *item)
   json_array_foreach (json_object_get (item, "machines"), i, machine)
     attempt_see (a, machine);
   if (json_object_get (item, "resource"))
-    learn_resource (a, json_object_get (item, "resource"));
+    attempt_learn_resource (a, json_object_get (item, "resource"));
   if (scope && strcmp (json_str (scope, "how", ""), "complete") == 0)
     a->scopes_done = true;
   else if (scope)

@@ -55,8 +55,9 @@ struct provider {
   bool frozen;              /* too many machines were missing from the last list */
   unsigned char digest[32]; /* of the configuration and secrets that its process has */
   uint64_t calls, errors;
-  json_t *orphans; /* array, from the last complete list */
-  json_t *seen;    /* the list that is arriving */
+  json_t *orphans;      /* array, from the last lists (orphans.h) */
+  json_t *orphan_notes; /* what the store remembers of them */
+  json_t *seen, *scopes; /* the list that is arriving, and {scope: whole} */
 };
 
 struct cluster { /* of the configuration, as the last look found it */
@@ -193,6 +194,10 @@ void attempt_later (struct attempt *a, int64_t ms);
 void attempt_learn (struct attempt *a, const json_t *machine); /* what the cloud says of it */
 void attempt_see (struct attempt *a,
                   const json_t *machine); /* the same; another id makes it a duplicate to remove */
+void attempt_learn_resource (struct attempt *a, const json_t *resource);
+bool attempt_holds (const struct attempt *a, const json_t *thing); /* a machine or a resource */
+void attempt_proven_gone (struct attempt *a); /* a get said so; it counts twice */
+void attempt_check (struct attempt *a, struct provider *p); /* attempt_check.c */
 json_t *attempt_ref (const struct attempt *a);  /* args of get and remove */
 int64_t attempt_not_after (int64_t expires_ms); /* when the cloud itself ends it; 0: never */
 /* Does the answer to a get of it, already learnt, say that it is gone? */
@@ -238,6 +243,7 @@ bool provider_can (const struct provider *p,
                    const char *what); /* has that capability, by its name in READY */
 void provider_refresh (struct provider *p);
 void provider_reconcile (struct provider *p); /* recon.c */
+bool recon_known (struct provider *p, const json_t *thing); /* is it in a live lease? */
 json_t *provider_json (const struct provider *p);
 /* Under which name the store holds whether it was paused ("1") or resumed by hand. */
 void provider_pause_key (const char *name, char *out, size_t size);

@@ -225,7 +225,7 @@ engine_fail (struct lease *l, json_t *failure, bool next_offer)
   engine_cause (l, code, "%s: %s", json_str (failure, "step", "step"), text);
   if (a)
     attempt_reason (a, code, text);
-  if (l->ready_ms &&
+  if ((l->ready_ms || l->adopted) &&
       engine_event (l, LEV_SICK)) /* what served is never ended by a step that failed */
     return;
   if (next_offer && engine_event (l, LEV_NEXT))

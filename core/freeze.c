@@ -55,7 +55,7 @@ freeze_tick (struct broker *b)
 }
 
 static int64_t
-meta_number (struct broker *b, const char *key)
+meta_number (const struct broker *b, const char *key)
 {
   AUTO_FREE char *text = store_meta (b->store, key);
 
@@ -77,6 +77,12 @@ freeze_start (struct broker *b)
   if (b->next_lease <= floor)
     b->next_lease = floor + 1;
   freeze_tick (b);
+}
+
+int64_t
+freeze_floor (const struct broker *b)
+{
+  return meta_number (b, "lease_floor");
 }
 
 bool

@@ -23,6 +23,8 @@ bool freeze_holds (const struct broker *b);
 /* A machine of ours shows the number of a lease that these books never gave out: an old or a cloned
  * store. */
 void freeze_number (struct broker *b, int64_t number);
+/* Lease numbers up to it were given out by other books than these. */
+int64_t freeze_floor (const struct broker *b);
 /* The admin says that all is well: as of now. */
 void freeze_thaw (struct broker *b, const char *who);
 

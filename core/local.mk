@@ -85,9 +85,11 @@ libcore_la_SOURCES  = \
 	%D%/api_cost.c \
 	%D%/api_lease.c \
 	%D%/api_offers.c \
+	%D%/api_orphans.c \
 	%D%/api_read.c \
 	%D%/api_rent.c %D%/api_words.c \
 	%D%/attempts.c \
+	%D%/attempt_check.c \
 	%D%/attempt_work.c \
 	%D%/budget.c \
 	%D%/calls.c \
@@ -97,9 +99,12 @@ libcore_la_SOURCES  = \
 	%D%/freeze.c %D%/freeze.h \
 	%D%/hints.c \
 	%D%/lease.c %D%/lease.h \
+	%D%/mark.c \
 	%D%/model.c %D%/model.h \
 	%D%/model_json.c \
 	%D%/ops.c \
+	%D%/orphans.c %D%/orphans.h \
+	%D%/orphan_lease.c \
 	%D%/pipeline.c \
 	%D%/pipeline_args.c %D%/pipeline_args.h \
 	%D%/providers.c \
@@ -162,5 +167,10 @@ test_lease_t_SOURCES = tests/unit/lease.c
 test_lease_t_LDADD   = libcore.la
 test_store_t_SOURCES = tests/unit/store.c
 test_store_t_LDADD   = libcore.la $(SQLITE_LIBS)
-check_PROGRAMS      += test_lease.t test_store.t
-TESTS               += test_lease.t test_store.t
+test_mark_t_SOURCES  = tests/unit/mark.c
+test_mark_t_LDADD    = libcore.la
+check_PROGRAMS      += test_lease.t test_mark.t test_store.t
+TESTS               += test_lease.t test_mark.t test_store.t
+
+SYSTEM_TESTS        += tests/system/orphans.py
+EXTRA_DIST          += tests/system/orphans.py

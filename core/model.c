@@ -38,7 +38,7 @@ static const struct field lease_fields[] = {
   F (lease, STR, cause_code),      F (lease, STR, cause_text),
   F (lease, JSON, failure),        F (lease, BOOL, no_drain),
   F (lease, BOOL, evict_force),    F (lease, I64, drain_timeout_ms),
-  F (lease, JSON, tried),
+  F (lease, JSON, tried),          F (lease, BOOL, adopted),
 };
 
 static const struct field attempt_fields[] = {

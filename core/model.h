@@ -54,6 +54,7 @@ struct attempt {
   bool scopes_bad; /* during a find: a scope did not complete */
   bool seen;       /* during a find or get: the machine came */
   bool asked;      /* remove was accepted in this process's life */
+  bool marked;     /* of an adopted lease: it carried our mark when last asked for */
   bool shown;      /* since the list began: seen, and not stopped */
 };
 
@@ -70,6 +71,7 @@ struct lease {
   int64_t reserve_udollar; /* per hour, while no attempt says better */
   bool keep_on_failure;
   int64_t keep_ms;
+  bool adopted; /* made from a mark in a cloud: nothing is known of its rent */
   bool failed; /* the rent failed; the cause says how */
   char *cause_code, *cause_text;
   json_t *failure; /* docs/schema/failure.json of the last failed step */

@@ -73,7 +73,8 @@ applies (const struct step *s, const struct lease *l, const struct attempt *a)
   return !((s->flags & CLUSTER) && !cluster) && !((s->flags & ALONE) && cluster) &&
          !((s->flags & JOINED) && !a->joined) &&
          !((s->flags & GPU) && truth_gpus (a->offer) == 0) &&
-         !((s->flags & DRAIN) && l->no_drain) && !((s->flags & PINNED) && !a->machine.hostkey);
+         !((s->flags & DRAIN) && l->no_drain) &&
+         !((s->flags & PINNED) && !a->machine.hostkey && !(l->adopted && args_reused (a)));
 }
 
 /* The step that runs now: the stage-th of this state's that applies; NULL behind the last. */

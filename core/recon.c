@@ -5,15 +5,16 @@
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/broker.h"
 #include "core/json.h"
+#include "core/orphans.h"
 
+/* Another machine with the token of a rent is its duplicate; with that of an adopted lease it is an
+ * orphan of its own. */
 static struct attempt *
-with_token (struct lease *l, const struct provider *p, const char *token, const char *id)
+with_token (const struct lease *l, const struct provider *p, const char *token, const json_t *thing)
 {
   struct attempt *first = NULL;
 
@@ -22,24 +23,46 @@ with_token (struct lease *l, const struct provider *p, const char *token, const 
 
     if (!a->token || strcmp (a->token, token) != 0 || strcmp (a->provider, p->name) != 0)
       continue;
-    if (a->machine.id && strcmp (a->machine.id, id) == 0)
+    if (attempt_holds (a, thing))
       return a;
-    if (!first)
+    if (!first && !l->adopted)
       first = a;
   }
   return first;
 }
 
+static struct attempt *
+live (const struct provider *p, const struct mark *m, const json_t *thing)
+{
+  struct broker *b = p->broker;
+  struct attempt *a = with_token (engine_lease (b, m->lease), p, m->token, thing);
+
+  for (size_t i = 0; !a && i < b->leases.n; i++) /* adopted under another number */
+    if (b->leases.at[i]->adopted)
+      a = with_token (b->leases.at[i], p, m->token, thing);
+  return a;
+}
+
+bool
+recon_known (struct provider *p, const json_t *thing)
+{
+  struct mark m = mark_of (json_object_get (thing, "tags"), p->broker->instance);
+  const struct attempt *a = m.whose == MARK_OURS ? live (p, &m, thing) : NULL;
+
+  return a && !attempt_ended (a->state);
+}
+
 /* Takes what the cloud shows to the attempt with that token, in memory or in the store. */
 static bool
-known (struct provider *p, const json_t *machine, int64_t number, const char *token)
+known (struct provider *p, const json_t *machine, const struct mark *m)
 {
-  struct lease *l = engine_lease (p->broker, number), *old = NULL;
-  struct attempt *a;
+  struct attempt *a = live (p, m, machine);
+  struct lease *old = NULL;
 
-  if (!l)
-    l = old = store_lease (p->broker->store, number);
-  a = with_token (l, p, token, json_str (machine, "id", ""));
+  if (!a && !engine_lease (p->broker, m->lease)) {
+    old = store_lease (p->broker->store, m->lease);
+    a = with_token (old, p, m->token, machine);
+  }
   if (!a) {
     lease_free (old);
     return false;
@@ -49,36 +72,52 @@ known (struct provider *p, const json_t *machine, int64_t number, const char *to
     feed_alarm (p->broker, "reappeared", a->name);
   }
   attempt_see (a, machine);
-  engine_save (l);
+  engine_save (a->lease);
   return true;
 }
 
 static void
-sort_out (struct provider *p, const json_t *machine)
+machine (struct provider *p, const json_t *j)
 {
-  const json_t *tags = json_object_get (machine, "tags");
-  const char *owner = json_str (tags, "gpubroker-owner", ""),
-             *token = json_str (tags, "gpubroker-token", "");
-  int64_t number = strtoll (json_str (tags, "gpubroker-lease", "0"), NULL, 10);
-  const char *state = json_str (machine, "state", "");
+  struct mark m = mark_of (json_object_get (j, "tags"), p->broker->instance);
+  const char *state = json_str (j, "state", "");
 
-  if (strcmp (owner, p->broker->instance) != 0 || strcmp (state, "gone") == 0 ||
-      strcmp (state, "deleting") == 0)
+  if (strcmp (state, "gone") == 0 || strcmp (state, "deleting") == 0)
     return;
-  freeze_number (p->broker, number);
-  if (!known (p, machine, number, token))
-    json_array_append (p->seen, (json_t *) machine);
+  if (m.whose == MARK_OURS)
+    freeze_number (p->broker, m.lease);
+  if (m.whose != MARK_OURS || !known (p, j, &m))
+    orphans_see (p, "machine", j);
+}
+
+/* One whose machine is still to go goes with it. */
+static void
+resource (struct provider *p, const json_t *j)
+{
+  struct mark m = mark_of (json_object_get (j, "tags"), p->broker->instance);
+  struct attempt *a = m.whose == MARK_OURS ? live (p, &m, j) : NULL;
+
+  if (m.whose == MARK_OURS)
+    freeze_number (p->broker, m.lease);
+  if (a && !attempt_ended (a->state))
+    attempt_learn_resource (a, j);
+  else
+    orphans_see (p, json_str (j, "kind", "resource"), j);
 }
 
 static void
 list_item (void *ctx, uint32_t id, const json_t *item, bool want_ack)
 {
   struct provider *p = ctx;
-  const json_t *machine;
+  const json_t *j;
   size_t i;
 
-  json_array_foreach (json_object_get (item, "machines"), i, machine)
-    sort_out (p, machine);
+  json_array_foreach (json_object_get (item, "machines"), i, j)
+    machine (p, j);
+  if (json_object_get (item, "resource"))
+    resource (p, json_object_get (item, "resource"));
+  if (json_object_get (item, "scope"))
+    orphans_scope (p, json_object_get (item, "scope"));
   if (want_ack)
     child_ack (p->child, id);
 }
@@ -96,22 +135,14 @@ static void
 list_result (void *ctx, uint32_t id, const struct call_result *r)
 {
   struct provider *p = ctx;
-  char text[120];
 
   (void) id;
   p->reconciling = false;
   if (r->err.kind == ERR_NONE) {
-    if (json_array_size (p->seen) > json_array_size (p->orphans)) {
-      snprintf (text, sizeof text, "%zu machines carry our mark and are in no lease",
-                json_array_size (p->seen));
-      feed_alarm (p->broker, "orphans", text);
-    }
-    json_decref (p->orphans);
-    p->orphans = json_incref (p->seen);
+    orphans_end (p);
     watch_end (p);
+    orphans_rule (p);
   }
-  json_decref (p->seen);
-  p->seen = NULL;
   p->reconcile_timer = loop_after (p->broker->loop, provider_jitter (p->conf->reconcile_every_ms),
                                    reconcile_timer, p);
 }
@@ -124,7 +155,7 @@ provider_reconcile (struct provider *p)
   loop_cancel (p->broker->loop, p->reconcile_timer);
   p->reconcile_timer = 0;
   p->reconciling = true;
-  p->seen = json_array ();
+  orphans_begin (p);
   watch_begin (p);
   provider_ask (p, "list", NULL, p->broker->times.listing, list_item, list_result);
 }

@@ -53,7 +53,7 @@ failed_boot (struct lease *l, const char *code, const char *text, enum lease_eve
 {
   struct attempt *a = lease_attempt (l);
 
-  if (l->ready_ms || l->failed) {
+  if (l->ready_ms || l->failed || l->adopted) {
     engine_fail (l,
                  json_pack ("{s:s, s:s, s:s, s:b}", "step", "boot", "code", code, "message", text,
                             "retryable", 1),

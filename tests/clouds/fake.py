@@ -17,7 +17,8 @@ CONTROL CALLS (JSON in, JSON out, no key; stable)
                                         of the same create: {"twin_of": ID}
   POST   /_fake/machines/ID             {"do": "preempt" | "vanish" | "fail" | "end" | "status", "status": S, "details": D,
                                         "configuration": {...}}: reclaimed | gone without a trace | error state | as if
-                                        deleted by hand | stuck in status S until {"do": "status", "status": null}
+                                        deleted by hand | stuck in status S until {"do": "status", "status": null};
+                                        {"do": "tags", "tags": [...]}: others now
   GET    /_fake/bill                    {"total_udollar", "rate_udollar", "running": N, "machines": {ID: udollar}}
   GET    /_fake/counters                calls per endpoint since start (answered or not): {"create": 3, ...}
   GET    /_fake/requests[?since=N]      log: [{"n", "endpoint", "method", "path", "query", "body", "status", "faults", "auth"}]

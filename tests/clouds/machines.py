@@ -174,6 +174,8 @@ class Park:
             self.fail(m, what.get("details", "failed"))
         elif do == "end":
             self.end(m, what.get("details", ""))
+        elif do == "tags":
+            m.tags = list(what["tags"])
         elif do == "status":
             m.stuck, m.details = what["status"], what.get("details", m.details)
         else:

@@ -112,7 +112,7 @@ def reads(b):
         "explain": (["explain", "l42"], r"price .*\$4\.10 is above"), "providers": (["providers"], r"shadeform .*\$412\.00"),
         "clusters": (["clusters"], "cni-unsafe"),
         "clusters.render": (["clusters", "render", "a", "--mtu", "1400"], "^kind: Cluster$"), "logs": (["logs", "l42"], "one GPU"),
-        "orphans": (["orphans"], r"l17-2 +machine +ours +running +\$0\.60"),
+        "orphans": (["orphans"], r"l17-2 +machine +ours +17 +running +hyperstack/oslo-norway-1 +\$0\.60"),
         "cost": (["cost", "--by", "owner"], r"total \$7\.80"),
     }
     for verb, (words, pattern) in people.items():
@@ -169,7 +169,9 @@ def usage(b):
             (["rent", "--gpu", "H100", "--market", "sport"], "none of on-demand|spot|any"),
             (["show"], "needs LEASE"), (["show", "a", "b"], "'b'"), (["offers", "--json=1"], "takes no value"),
             (["tunnel", "l42"], "not in this version"), (["kubeconfig", "l42", "-o", "x"], "not in this version"),
-            (["orphans", "adopt", "a/b"], "not in this version"), (["clusters", "rendr", "a"], "did you mean 'render'"), (["clusters", "render"], "needs a cluster"),
+            (["orphans", "adop", "a/b"], "did you mean 'adopt'"), (["orphans", "adopt", "a"], "PROVIDER/ID"),
+            (["orphans", "release"], "PROVIDER/ID"), (["orphans", "ignore", "/b"], "PROVIDER/ID"),
+            (["clusters", "rendr", "a"], "did you mean 'render'"), (["clusters", "render"], "needs a cluster"),
             (["join", "--host", "u@h", "--cluster", "c"], "not in this version"),
             (["providers", "chek", "a"], "did you mean 'check'"), (["watch", "--json"], "--jsonl"),
             (["completion", "fish"], "bash and zsh")):
