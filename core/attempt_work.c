@@ -243,7 +243,8 @@ attempt_work (struct attempt *a)
 {
   struct provider *p = provider (a);
 
-  if (a->call || a->timer || attempt_ended (a->state) || a->lease->broker->stopping)
+  if (a->call || a->timer || attempt_ended (a->state) || a->lease->broker->stopping ||
+      a->lease->broker->rebuild)
     return;
   if (!p) {
     log_at (LOG_ERR, "attempt.orphan", "lease=%s provider=%s is not configured any more",

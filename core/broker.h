@@ -46,6 +46,7 @@ struct provider {
   struct child *child;
   char *name;
   bool up, paused, listing, reconciling;
+  bool rebuilt; /* its machines were listed whole */
   int64_t down_ms; /* since when it is not up */
   json_t *caps, *identity;
   struct err problem; /* of the last probe or listing */
@@ -101,6 +102,7 @@ struct broker {
   int64_t epoch;     /* of this run; events and clients tell restarts by it */
   int64_t seq;       /* of the last event */
   int64_t next_lease, next_op;
+  bool rebuild; /* this process makes books again, and does nothing else (rebuild.c) */
   bool stopping;
   int exit_code;
   struct freeze freeze;
@@ -255,6 +257,10 @@ json_t *cluster_json (const struct broker *b, const struct conf_cluster *k);
  * Grafana.  wishes: the members of the verb clusters.render. */
 void clusters_render (struct broker *b, const struct conf_cluster *k, const json_t *wishes,
                       const struct bus_ticket *ticket);
+
+/* rebuild.c - lost books, made again from the marks in the clouds */
+void rebuild_begin (struct broker *b);
+void rebuild_listed (struct provider *p); /* its list was answered */
 
 /* budget.c - pure sums over the books */
 int64_t budget_rate (const struct broker *b, const char *owner); /* NULL: everybody */

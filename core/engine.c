@@ -266,7 +266,7 @@ engine_work (struct lease *l)
     [LEASE_INTERRUPTED] = watch_interrupted,
   };
 
-  if (l->broker->stopping)
+  if (l->broker->stopping || l->broker->rebuild)
     return;
   if (work[l->state] && !l->call)
     work[l->state](l);

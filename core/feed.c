@@ -148,5 +148,6 @@ feed_alarm (struct broker *b, const char *what, const char *text)
 {
   log_at (LOG_ALERT, "alarm", "what=%s text=\"%s\"", what, text);
   feed_broker (b, what, text);
-  notify (b, what, text);
+  if (!b->rebuild) /* a person is watching */
+    notify (b, what, text);
 }

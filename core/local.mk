@@ -108,6 +108,7 @@ libcore_la_SOURCES  = \
 	%D%/pipeline.c \
 	%D%/pipeline_args.c %D%/pipeline_args.h \
 	%D%/providers.c \
+	%D%/rebuild.c \
 	%D%/recon.c \
 	%D%/rent.c \
 	%D%/rent_boot.c \
@@ -172,5 +173,5 @@ test_mark_t_LDADD    = libcore.la
 check_PROGRAMS      += test_lease.t test_mark.t test_store.t
 TESTS               += test_lease.t test_mark.t test_store.t
 
-SYSTEM_TESTS        += tests/system/orphans.py
-EXTRA_DIST          += tests/system/orphans.py
+SYSTEM_TESTS        += tests/system/orphans.py tests/system/rebuild.py
+EXTRA_DIST          += tests/system/orphans.py tests/system/rebuild.py

@@ -26,6 +26,7 @@ static void
 usage (FILE *to)
 {
   fputs ("usage: gpubrokerd [--config FILE] [--check-config] [--log-level LEVEL] [--version]\n"
+         "       gpubrokerd [--config FILE] --rebuild [--instance UUID]\n"
          "LEVEL: error, warning, notice, info or debug.  See gpubrokerd(8).\n",
          to);
 }
@@ -49,8 +50,8 @@ level (const char *name)
 }
 
 struct options {
-  const char *config;
-  bool check;
+  const char *config, *instance;
+  bool check, rebuild;
   int level; /* -1: the configuration's */
 };
 
@@ -61,6 +62,8 @@ read_argv (int argc, char **argv, struct options *o)
   static const struct option longs[] = { { "config", required_argument, NULL, 'c' },
                                          { "check-config", no_argument, NULL, 'k' },
                                          { "log-level", required_argument, NULL, 'l' },
+                                         { "rebuild", no_argument, NULL, 'r' },
+                                         { "instance", required_argument, NULL, 'i' },
                                          { "version", no_argument, NULL, 'v' },
                                          { "help", no_argument, NULL, 'h' },
                                          { NULL, 0, NULL, 0 } };
@@ -81,6 +84,12 @@ read_argv (int argc, char **argv, struct options *o)
         return EXIT_USAGE;
       }
       break;
+    case 'r':
+      o->rebuild = true;
+      break;
+    case 'i':
+      o->instance = optarg;
+      break;
     case 'v':
       puts ("gpubrokerd " PACKAGE_VERSION);
       return 0;
@@ -91,6 +100,11 @@ read_argv (int argc, char **argv, struct options *o)
       usage (stderr);
       return EXIT_USAGE;
     }
+  }
+  if (o->instance && (!o->rebuild || !start_uuid (o->instance))) {
+    fprintf (stderr, "gpubrokerd: --instance goes with --rebuild and takes a UUID: the tag "
+                     "gpubroker-owner of a machine\n");
+    return EXIT_USAGE;
   }
   if (optind < argc) {
     fprintf (stderr, "gpubrokerd: '%s' is not understood\n", argv[optind]);
@@ -115,7 +129,7 @@ confine (void)
 int
 main (int argc, char **argv)
 {
-  struct options o = { CONF_DEFAULT_PATH, false, -1 };
+  struct options o = { .config = CONF_DEFAULT_PATH, .level = -1 };
   struct err e = ERR_INIT;
   struct broker b = { 0 };
   int rc = read_argv (argc, argv, &o);
@@ -134,7 +148,11 @@ main (int argc, char **argv)
   }
   log_level (o.level >= 0 ? o.level : b.conf.broker.log_level);
   confine ();
-  if (start_broker (&b, &e) < 0) {
+  if (o.rebuild)
+    rc = start_rebuild (&b, o.instance, &e);
+  else
+    rc = start_broker (&b, &e);
+  if (rc < 0) {
     fprintf (stderr, "gpubrokerd: %s\n", e.text);
     return 1;
   }

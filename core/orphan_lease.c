@@ -30,13 +30,14 @@ number_for (struct broker *b, int64_t wanted)
 }
 
 static struct lease *
-new_lease (struct broker *b, int64_t number, const char *owner)
+new_lease (struct broker *b, int64_t number, const char *owner, int64_t since_ms)
 {
   struct lease *l = lease_new (number);
 
   l->adopted = true;
   l->state = LEASE_DEGRADED;
-  l->created_ms = l->state_ms = now_ms ();
+  l->created_ms = since_ms;
+  l->state_ms = now_ms ();
   l->keep_on_failure = true;
   l->keep_ms = b->conf.defaults.keep_ms;
   l->drain_timeout_ms = 300000;
@@ -70,17 +71,18 @@ number_of_name (struct attempt *a)
 }
 
 static struct attempt *
-new_attempt (struct lease *l, const struct provider *p, const json_t *o, const char *token)
+new_attempt (struct lease *l, const struct provider *p, const json_t *o, int64_t since_ms)
 {
+  struct mark m = mark_of (json_object_get (o, "tags"), p->broker->instance);
   bool machine = strcmp (json_str (o, "kind", ""), "machine") == 0;
   struct attempt *a = attempt_new (l);
 
   a->state = ATTEMPT_CREATED;
   a->wanted = true;
-  a->started_ms = a->sent_wall_ms = l->created_ms;
+  a->started_ms = a->sent_wall_ms = since_ms;
   a->price_udollar = json_i64 (o, "price_udollar", 0);
   set_str (&a->provider, p->name);
-  set_str (&a->token, token);
+  set_str (&a->token, m.token);
   set_str (&a->name, json_str (o, "name", json_str (o, "id", "")));
   number_of_name (a);
   if (machine)
@@ -109,14 +111,35 @@ struct lease *
 orphan_adopt (struct provider *p, const json_t *orphan, const char *owner)
 {
   struct mark m = mark_of (json_object_get (orphan, "tags"), p->broker->instance);
-  struct lease *l = new_lease (p->broker, number_for (p->broker, m.lease), owner);
-  struct attempt *a = new_attempt (l, p, orphan, m.token);
+  int64_t now = now_ms ();
+  struct lease *l = new_lease (p->broker, number_for (p->broker, m.lease), owner, now);
+  struct attempt *a = new_attempt (l, p, orphan, now);
 
   engine_cause (l, "adopted",
                 "%s was taken over from its mark; what it was rented for is not known", a->name);
   engine_save (l);
   feed_lease (p->broker, l, "adopted", l->cause_text);
   strike_out (p, orphan); /* last: the orphan may live there alone */
+  return l;
+}
+
+struct lease *
+orphan_rebuild (struct provider *p, const json_t *orphan)
+{
+  struct broker *b = p->broker;
+  struct mark m = mark_of (json_object_get (orphan, "tags"), b->instance);
+  int64_t now = now_ms (), since = json_i64 (orphan, "created_ms", now);
+  struct lease *l = engine_lease (b, m.lease);
+
+  if (since <= 0 || since > now)
+    since = now;
+  if (!l || !l->adopted)
+    l = new_lease (b, number_for (b, m.lease), "rebuilt", since);
+  new_attempt (l, p, orphan, since);
+  engine_cause (l, "rebuilt", "the books were lost; this is what the mark in the cloud says");
+  engine_save (l);
+  feed_lease (b, l, "rebuilt", l->cause_text);
+  strike_out (p, orphan);
   return l;
 }
 

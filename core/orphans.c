@@ -150,20 +150,25 @@ orphans_scope (struct provider *p, const json_t *scope)
   json_object_set_new (p->scopes, json_str (scope, "scope", ""), json_boolean (complete));
 }
 
+bool
+orphans_complete (const struct provider *p)
+{
+  const char *name;
+  json_t *how;
+
+  json_object_foreach (p->scopes, name, how)
+    if (!json_is_true (how))
+      return false;
+  return json_object_size (p->scopes) > 0;
+}
+
 /* Of a scope that the list did not name only a list without any gap says something. */
 static bool
 complete (const struct provider *p, const json_t *o)
 {
   const json_t *own = json_object_get (p->scopes, json_str (o, "scope", ""));
-  const char *name;
-  json_t *how;
 
-  if (own)
-    return json_is_true (own);
-  json_object_foreach (p->scopes, name, how)
-    if (!json_is_true (how))
-      return false;
-  return json_object_size (p->scopes) > 0;
+  return own ? json_is_true (own) : orphans_complete (p);
 }
 
 /* What the last lists showed stays where this one saw only a part. */

@@ -45,7 +45,8 @@ bool orphan_due (const struct orphan_case *c);
 void orphans_begin (struct provider *p);
 void orphans_see (struct provider *p, const char *kind, const json_t *thing);
 void orphans_scope (struct provider *p, const json_t *scope);
-void orphans_end (struct provider *p);                                /* the list was answered */
+void orphans_end (struct provider *p);            /* the list was answered */
+bool orphans_complete (const struct provider *p); /* ... and it left no scope out */
 json_t *orphan_json (const struct provider *p, const json_t *orphan); /* docs/schema/orphan.json */
 bool orphan_ignored (const struct provider *p, const json_t *orphan);
 void orphan_ignore (struct provider *p, const json_t *orphan, bool ignored);
@@ -53,6 +54,8 @@ void orphan_text (const struct provider *p, const json_t *orphan, char *text, si
 
 /* orphan_lease.c */
 struct lease *orphan_adopt (struct provider *p, const json_t *orphan, const char *owner);
+/* For lost books: into the lease of its number, billed since the cloud made it. */
+struct lease *orphan_rebuild (struct provider *p, const json_t *orphan);
 /* Adopts it and begins its release. */
 struct lease *orphan_release (struct provider *p, const json_t *orphan, const char *owner);
 void orphans_rule (struct provider *p); /* orphans_release_after, once a list */

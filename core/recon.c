@@ -140,8 +140,12 @@ list_result (void *ctx, uint32_t id, const struct call_result *r)
   p->reconciling = false;
   if (r->err.kind == ERR_NONE) {
     orphans_end (p);
-    watch_end (p);
-    orphans_rule (p);
+    if (p->broker->rebuild) {
+      rebuild_listed (p);
+    } else {
+      watch_end (p);
+      orphans_rule (p);
+    }
   }
   p->reconcile_timer = loop_after (p->broker->loop, provider_jitter (p->conf->reconcile_every_ms),
                                    reconcile_timer, p);

@@ -85,6 +85,17 @@ make_uuid (char out[40])
             r[15]);
 }
 
+bool
+start_uuid (const char *text)
+{
+  static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+  for (size_t i = 0; i < sizeof form - 1; i++)
+    if (form[i] == '-' ? text[i] != '-' : !strchr ("0123456789abcdef", text[i]) || !text[i])
+      return false;
+  return text[sizeof form - 1] == '\0';
+}
+
 static int
 read_beside (const char *path, char out[40])
 {
@@ -108,7 +119,7 @@ write_beside (const char *path, const char *uuid, struct err *e)
 /* A store of one installation in the folder of another would take the other's machines for its own.
  */
 static int
-identify (struct broker *b, struct err *e)
+identify (struct broker *b, const char *given, struct err *e)
 {
   AUTO_FREE char *stored = store_meta (b->store, "instance");
   char path[4200], beside[40];
@@ -120,10 +131,18 @@ identify (struct broker *b, struct err *e)
     return err_set (e, ERR_CONFLICT,
                     "%s says %s and the store says %s: this store belongs to another installation",
                     path, beside, stored);
+  if (given && (stored || have) && strcmp (stored ? stored : beside, given) != 0)
+    return err_set (e, ERR_CONFLICT, "%s says %s: this is not the folder of installation %s", path,
+                    stored ? stored : beside, given);
+  if (b->rebuild && !stored && !have && !given)
+    return err_set (e, ERR_INVALID,
+                    "%s is lost, too: say which UUID the tag gpubroker-owner of our machines has: "
+                    "gpubrokerd --rebuild --instance UUID",
+                    path);
   if (stored)
     snprintf (b->instance, sizeof b->instance, "%s", stored);
-  else if (have)
-    snprintf (b->instance, sizeof b->instance, "%s", beside);
+  else if (have || given)
+    snprintf (b->instance, sizeof b->instance, "%s", have ? beside : given);
   else
     make_uuid (b->instance);
   if (!stored)
@@ -138,6 +157,8 @@ next_epoch (struct broker *b)
   char text[24];
 
   b->epoch = (stored ? strtoll (stored, NULL, 10) : 0) + 1;
+  if (!stored && b->rebuild) /* clients have seen small ones */
+    b->epoch = now_ms () / 1000;
   snprintf (text, sizeof text, "%lld", (long long) b->epoch);
   store_put_meta (b->store, "epoch", text);
 }
@@ -159,12 +180,12 @@ take_op (void *ctx, struct op *o)
 }
 
 static int
-open_books (struct broker *b, struct err *e)
+open_books (struct broker *b, const char *instance, struct err *e)
 {
   AUTO_FREE char *memory = NULL;
 
   b->store = store_open (b->conf.broker.state_dir, e);
-  if (!b->store || identify (b, e) < 0)
+  if (!b->store || identify (b, instance, e) < 0)
     return -1;
   next_epoch (b);
   b->seq = store_last_event (b->store);
@@ -354,16 +375,18 @@ wake_all (struct broker *b)
                   (int64_t) i); /* paced: a thousand leases do not ask in one turn */
 }
 
-int
-start_broker (struct broker *b, struct err *e)
+/* What serving and rebuilding both need. */
+static int
+start_base (struct broker *b, const char *instance, struct err *e)
 {
   struct supervise_times start_times = supervise_times_default;
 
   b->times = usual;
   override_times (&b->times);
   srandom ((unsigned) clock_boot_ms ());
-  if (make_folders (&b->conf, e) < 0 || !(b->loop = loop_new (e)) || open_books (b, e) < 0 ||
-      start_check_leases (b, &b->conf, e) < 0 || load_key (b, e) < 0)
+  if (make_folders (&b->conf, e) < 0 || !(b->loop = loop_new (e)) ||
+      open_books (b, instance, e) < 0 || start_check_leases (b, &b->conf, e) < 0 ||
+      load_key (b, e) < 0)
     return -1;
   b->offers = offers_new (&(struct offers_config){ (uint32_t) b->conf.defaults.stale_ms,
                                                    (uint32_t) b->conf.defaults.expire_ms,
@@ -372,11 +395,29 @@ start_broker (struct broker *b, struct err *e)
   start_times.delay_min = b->times.restart;
   b->supervisor = supervisor_new (b->loop, &start_times, e);
   if (!b->supervisor || loop_signal (b->loop, SIGTERM, stop, b, e) < 0 ||
-      loop_signal (b->loop, SIGINT, stop, b, e) < 0 ||
-      loop_signal (b->loop, SIGHUP, reload, b, e) < 0 || open_bus (b, e) < 0 ||
-      start_children (b, e) < 0)
+      loop_signal (b->loop, SIGINT, stop, b, e) < 0)
     return -1;
   loop_each (b->loop, turn_end, b);
+  return 0;
+}
+
+int
+start_rebuild (struct broker *b, const char *instance, struct err *e)
+{
+  b->rebuild = true;
+  if (start_base (b, instance, e) < 0 || providers_start (b, e) < 0)
+    return -1;
+  freeze_start (b);
+  rebuild_begin (b);
+  return 0;
+}
+
+int
+start_broker (struct broker *b, struct err *e)
+{
+  if (start_base (b, NULL, e) < 0 || loop_signal (b->loop, SIGHUP, reload, b, e) < 0 ||
+      open_bus (b, e) < 0 || start_children (b, e) < 0)
+    return -1;
   loop_after (b->loop, TICK_MS, tick, b);
   feed_broker (b, "started", PACKAGE_VERSION);
   log_at (LOG_NOTICE, "broker.started",

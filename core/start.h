@@ -6,6 +6,11 @@
 
 /* b->conf is loaded.  Afterwards loop_run(b->loop) serves. */
 int start_broker (struct broker *b, struct err *e);
+/* Instead of serving: loop_run(b->loop) ends once the books are made again from the clouds' marks;
+ * b->exit_code says whether every cloud was listed whole.  instance: by hand; NULL: from its file.
+ */
+int start_rebuild (struct broker *b, const char *instance, struct err *e);
+bool start_uuid (const char *text);
 void start_undo (struct broker *b);
 /* Reads the file again; on failure the old configuration stays. */
 int start_reload (struct broker *b, struct err *e);

@@ -88,7 +88,9 @@ let_out (struct broker *b)
   for (size_t i = 0; i < b->outbox.n; i++) {
     struct out *o = &b->outbox.at[i];
 
-    if (o->topic)
+    if (!b->bus)
+      ;
+    else if (o->topic)
       bus_publish (b->bus, o->topic, (uint64_t) b->epoch, o->seq, o->text, strlen (o->text));
     else if (o->text && bus_send (b->bus, &o->ticket, o->what, o->text, strlen (o->text)) < 0)
       drop_asker (b, &o->ticket);
