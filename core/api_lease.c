@@ -91,13 +91,12 @@ api_verify (struct ask *q)
 
   if (!l)
     return;
-  if (json_bool (q->body, "network", false)) {
-    api_refuse (q, "bad-request", NULL, "the network matrix: not in this version");
-  } else if (old || l->state != LEASE_READY || !conf_cluster (&q->b->conf, l->cluster)) {
+  if (old || l->state != LEASE_READY || !conf_cluster (&q->b->conf, l->cluster)) {
     api_refuse (q, "conflict", NULL, "%s is %s: only a ready node of a cluster can be verified",
                 l->id, lease_state_name (l->state));
   } else {
-    api_accept (q, "verify", l, NULL);
+    api_accept (q, "verify", l,
+                json_bool (q->body, "network", false) ? json_pack ("{s:b}", "network", 1) : NULL);
     engine_event (l, LEV_VERIFY);
   }
   lease_free (old);

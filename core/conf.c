@@ -243,9 +243,10 @@ free_provider (struct conf_provider *p)
 static void
 free_cluster (struct conf_cluster *k)
 {
-  char *strings[] = { k->name,        k->type,     k->namespace_,    k->control_plane,
-                      k->k0s_version, k->k0s_url,  k->k0s_sha256[0], k->k0s_sha256[1],
-                      k->cni,         k->locality, k->gpu_stack,     k->device_plugin_image };
+  char *strings[] = { k->name,        k->type,           k->namespace_,    k->control_plane,
+                      k->k0s_version, k->k0s_url,        k->k0s_sha256[0], k->k0s_sha256[1],
+                      k->cni,         k->locality,       k->gpu_stack,     k->device_plugin_image,
+                      k->test_image,  k->gpu_test_image, k->test_egress,   k->storage_class };
 
   for (size_t i = 0; i < N_ELEMENTS (strings); i++)
     free (strings[i]);

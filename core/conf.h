@@ -106,6 +106,7 @@ struct conf_cluster {
   char *locality;             /* NULL: none */
   char *gpu_stack;            /* "device-plugin", "gpu-operator", "none" */
   char *device_plugin_image;  /* NULL: the pinned one */
+  char *test_image, *gpu_test_image, *test_egress, *storage_class; /* of verify --network */
   bool allow_private;         /* a control plane with a private address is meant */
   json_t *node_labels;        /* object of strings */
   struct conf_strings taints; /* "key=value:NoSchedule" */

@@ -174,6 +174,20 @@ judge_mint (struct lease *l, struct attempt *a, const struct call_result *r)
   return NULL;
 }
 
+/* What a pod saw of the GPUs, as the node would have said it. */
+static json_t *
+judge_gpu_pod (const struct attempt *a, const struct call_result *r)
+{
+  json_t *pod = json_object_get (json_object_get (r->value, "node"), "gpu_pod");
+  AUTO_JSON json_t *facts = pod ? json_copy (pod) : NULL;
+
+  if (!pod)
+    return NULL;
+  json_object_set_new (facts, "gpu_smi",
+                       json_sprintf ("%zu", json_array_size (json_object_get (pod, "gpus"))));
+  return truth_check (a->offer, facts);
+}
+
 static json_t *
 judge_verify (struct lease *l, struct attempt *a, const struct call_result *r)
 {
@@ -181,11 +195,10 @@ judge_verify (struct lease *l, struct attempt *a, const struct call_result *r)
   const json_t *row;
   size_t i;
 
-  (void) a;
   json_decref (l->rows);
   l->rows = json_incref (json_object_get (r->value, "rows"));
   if (strcmp (code, "ok") == 0)
-    return NULL;
+    return judge_gpu_pod (a, r);
   json_array_foreach (json_object_get (r->value, "rows"), i, row) {
     if (strcmp (json_str (row, "code", ""), code) == 0)
       text = json_str (row, "text", code);

@@ -223,6 +223,10 @@ args_of_cluster (const struct conf_cluster *k)
   json_put_str (c, "cross_node", k->cross_node ? "required" : "no");
   json_put_str (c, "gpu_stack", k->gpu_stack);
   json_put_str (c, "device_plugin_image", k->device_plugin_image);
+  json_put_str (c, "test_image", k->test_image);
+  json_put_str (c, "gpu_test_image", k->gpu_test_image);
+  json_put_str (c, "test_egress", k->test_egress);
+  json_put_str (c, "storage_class", k->storage_class);
   json_object_set_new (c, "allow_private", json_boolean (k->allow_private));
   return json_pack ("{s:o}", "cluster", c);
 }
@@ -274,6 +278,22 @@ args_drain (struct lease *l, struct attempt *a)
   return j;
 }
 
+/* Did somebody ask for the matrix between nodes, too? */
+static bool
+wants_network (const struct lease *l)
+{
+  const struct broker *b = l->broker;
+
+  for (size_t i = 0; i < b->ops.n; i++) {
+    const struct op *o = b->ops.at[i];
+
+    if (o->lease == l->number && o->state == OP_RUNNING && strcmp (o->verb, "verify") == 0 &&
+        json_bool (o->accepted, "network", false))
+      return true;
+  }
+  return false;
+}
+
 json_t *
 args_verify (struct lease *l, struct attempt *a)
 {
@@ -286,6 +306,7 @@ args_verify (struct lease *l, struct attempt *a)
                                   "resource", "nvidia.com/gpu", "stable_ms",
                                   (json_int_t) l->broker->times.stable));
   json_object_set_new (j, "labels", labels (l, a));
+  json_object_set_new (j, "network", json_boolean (wants_network (l)));
   return j;
 }
 

@@ -20,6 +20,7 @@ enum {
   MAX_BODY = 8 * 1024 * 1024,
   MAX_DEPTH = 64,
   MAX_TOKENS = 1000000,
+  TEXT_MAX = 16384,
   CONNECT_MS = 10000,
   REQUEST_MS = 30000,
   READ_TRIES = 3,
@@ -232,6 +233,18 @@ refused (struct kube_api *a, long status, const json_t *body, const char *method
   return -1;
 }
 
+/* The end of a log, a page of a proxy: bytes that are no UTF-8 become '?'. */
+static json_t *
+plain_text (const char *text, size_t len)
+{
+  AUTO_FREE char *copy = strndup (text, len < TEXT_MAX ? len : TEXT_MAX);
+
+  if (!copy)
+    abort ();
+  json_clean (copy);
+  return json_string (copy);
+}
+
 static json_t *
 body_json (const struct wire_buf *b)
 {
@@ -241,9 +254,7 @@ body_json (const struct wire_buf *b)
 
   if (json_scan (text, len, MAX_DEPTH, MAX_TOKENS, NULL) == 0)
     j = json_loadb (text, len, 0, NULL);
-  if (!j)
-    j = json_stringn (text, len < 200 ? len : 200);
-  return j ? j : json_string ("");
+  return j ? j : plain_text (text, len);
 }
 
 static int

@@ -39,7 +39,7 @@ test_ssh_text_t_LDADD     = libbase.la $(JANSSON_LIBS) $(CRYPTO_LIBS)
 ssh_tests = tests/system/ssh_runner.py
 TESTS    += tests/system/render.py
 EXTRA_DIST += tests/system/render.py
-SYSTEM_TESTS += tests/system/node_script.py tests/system/kube_runner.py
+SYSTEM_TESTS += tests/system/node_script.py tests/system/kube_runner.py tests/system/kube_pods.py
 TESTS    += $(ssh_tests)
 
 # Machines for tests: Debian under systemd-nspawn, and what stands in for a GPU and for k0s on them.
@@ -65,6 +65,9 @@ libkube_la_SOURCES  = \
 	%D%/kube_node.c %D%/kube_node.h \
 	%D%/kube_pem.c \
 	%D%/kube_plane.c %D%/kube_plane.h \
+	%D%/kube_pods.c %D%/kube_pods.h %D%/kube_pods_int.h \
+	%D%/kube_pods_hear.c \
+	%D%/kube_pods_make.c \
 	%D%/kube_render.c %D%/kube_render.h \
 	%D%/kube_serve.c \
 	%D%/kube_text.c %D%/kube_text.h \
@@ -83,6 +86,12 @@ manifests = \
 	%D%/k0smotron-cluster.yaml.h \
 	%D%/nvidia-device-plugin.yaml.h \
 	%D%/prometheus-scrape.yaml.h \
+	%D%/test-gpu.sh.h \
+	%D%/test-host.sh.h \
+	%D%/test-pod.yaml.h \
+	%D%/test-probe.sh.h \
+	%D%/test-server.sh.h \
+	%D%/test-storage.sh.h \
 	$(NULL)
 BUILT_SOURCES += $(manifests)
 CLEANFILES    += $(manifests)
@@ -94,13 +103,19 @@ EXTRA_DIST    += \
 	%D%/manifests/k0smotron-cluster.yaml \
 	%D%/manifests/nvidia-device-plugin.yaml \
 	%D%/manifests/prometheus-scrape.yaml \
+	%D%/manifests/test-gpu.sh \
+	%D%/manifests/test-host.sh \
+	%D%/manifests/test-pod.yaml \
+	%D%/manifests/test-probe.sh \
+	%D%/manifests/test-server.sh \
+	%D%/manifests/test-storage.sh \
 	$(NULL)
 $(manifests): %D%/%.h: %D%/manifests/%
 	$(AM_V_GEN)$(MKDIR_P) %D% && sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@.tmp && mv $@.tmp $@
 
 check_PROGRAMS += test_kube_text.t test_kube_token.t
 TESTS          += test_kube_text.t test_kube_token.t
-EXTRA_DIST     += tests/system/kube_runner.py
+EXTRA_DIST     += tests/system/kube_runner.py tests/system/kube_pods.py
 test_kube_text_t_SOURCES  = tests/unit/kube_text.c
 test_kube_text_t_LDADD    = libkube.la libbase.la
 test_kube_token_t_SOURCES = tests/unit/kube_token.c
@@ -115,6 +130,7 @@ EXTRA_DIST += \
 	tests/kube/crds/jointokenrequests.yaml \
 	tests/kube/double.py \
 	tests/kube/fakenode.py \
+	tests/kube/fakepods.py \
 	tests/kube/k0smotron.py \
 	tests/kube/kubeapi.py \
 	tests/kube/realserver/go.mod \

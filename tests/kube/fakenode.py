@@ -30,15 +30,22 @@ def seconds():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Healthz(http.server.BaseHTTPRequestHandler):
+class Kubelet(http.server.BaseHTTPRequestHandler):
+    """GET /healthz and /containerLogs/NAMESPACE/POD/CONTAINER."""
+
     def log_message(self, *args):
         pass
 
     def do_GET(self):
-        self.send_response(200 if self.path == "/healthz" else 404)
-        self.send_header("Content-Length", "2")
+        parts, body = self.path.partition("?")[0].split("/"), None
+        if self.path == "/healthz":
+            body = b"ok"
+        elif parts[1] == "containerLogs" and self.server.node.pods:
+            body = self.server.node.pods.log(parts[2], parts[3])
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or b"")))
         self.end_headers()
-        self.wfile.write(b"ok")
+        self.wfile.write(body or b"")
 
 
 class FakeNode(threading.Thread):
@@ -53,6 +60,7 @@ class FakeNode(threading.Thread):
         self.conditions = {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False",
                            "PIDPressure": "False", "NetworkUnavailable": "False"}
         self.renew, self.told = True, None
+        self.pods = None  # a fakepods.Pods that runs their containers
 
     def wanted(self):
         return (self.gpus, self.version, self.port, self.renew, dict(self.conditions))
@@ -66,7 +74,8 @@ class FakeNode(threading.Thread):
             cert, key = certs.Authority(d, "kubelet-ca").issue("kubelet", "/CN=kubelet", "serverAuth")
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(cert, key)
-        self.server = http.server.ThreadingHTTPServer((self.kubelet, 0), Healthz)
+        self.server = http.server.ThreadingHTTPServer((self.kubelet, 0), Kubelet)
+        self.server.node = self
         self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
@@ -117,11 +126,15 @@ class FakeNode(threading.Thread):
             try:
                 self.beat()
                 self.registered.set()
+                if self.pods:
+                    self.pods.sync()
                 self.end_pods()
             except (kubeapi.ApiError, OSError):
                 pass  # a node that was deleted, or a server that is away: a kubelet goes on trying
             if self.stopping.wait(0.3):
                 break
+        if self.pods:
+            self.pods.stop()
         if self.kubelet:
             self.server.shutdown()
             self.server.server_close()
