@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "nodes"), HERE]
 import cluster  # noqa: E402
 import node  # noqa: E402
-from broker import Broker, Cloud, Tap, spoke  # noqa: E402
+from broker import TIMES, Broker, Cloud, Tap, spoke  # noqa: E402
 
 t = Tap()
 WHY = node.missing()
@@ -64,6 +64,13 @@ def later(b, cloud, c):
     code, out, err = b.cli("verify", "late", "--json")
     t.eq(code, 0, "verified again")
     t.ok("node-ready" in out, "with the rows of the verification")
+    code, out, err = b.cli("verify", "late", "--network", "--json")
+    t.ok(code == 1 and "gpu-pod-failed" in out, "with pods that nobody runs here: its code, and nothing hangs")
+    t.eq(b.lease("late")["state"], "degraded", "the lease is degraded, not ended")
+    left = [n for n in c.hosted["api"].get("/api/v1/namespaces")["items"]
+            if n["metadata"]["name"].startswith("gpubroker-test-") and "deletionTimestamp" not in n["metadata"]]
+    t.eq(left, [], "and its namespace is gone")
+    t.eq(b.cli("retry", "late")[0], 0, "it recovers")
     secrets = c.management["api"].get(f"/api/v1/namespaces/{c.info['namespace']}/secrets")["items"]
     t.eq([x["metadata"]["name"] for x in secrets if "token" in x.get("data", {})], [], "no join token is left")
     t.eq(b.cli("release", "late")[0], 0, "and released")
@@ -75,7 +82,8 @@ def main():
     with tempfile.TemporaryDirectory() as d, cluster.Clusters(mode, d, "10.77.0.1") as c:
         print(f"# API servers: {c.info['mode']}")
         os.environ["GPUB_HOOK_EXTRA"] = json.dumps({"k0s_version": c.info["k0s_version"].replace("-k0s", "+k0s")})
-        with Cloud("shadeform", *HOOKS) as cloud, Broker(cloud.provider(), clusters=[spoke(c.info)]) as b:
+        with Cloud("shadeform", *HOOKS) as cloud, Broker(cloud.provider(), clusters=[spoke(c.info)],
+                                                                times=TIMES + ",verify=8000") as b:
             b.offers_there()
             t.run(life, b, cloud, c)
             t.run(without_gpu, b, cloud, c)
