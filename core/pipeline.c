@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ enum {              /* when a step applies */
        DRAIN = 16,       /* draining is wanted */
        PINNED = 32,      /* SSH answered once */
        BEST_EFFORT = 64, /* a failure is told and passed over: leaving never waits for the dead */
+       TOKEN = 128,      /* it is given the join token */
 };
 
 struct step {
@@ -33,6 +35,8 @@ struct step {
   bool ssh;
   const char *call;
   unsigned flags;
+  size_t time; /* how long its call may take: a member of struct times; the lease's for DRAIN */
+  int64_t slack_ms; /* the runner ends its own wait first, and says how it went */
   json_t *(*args) (struct lease *l, struct attempt *a);
   json_t *(*judge) (struct lease *l, struct attempt *a,
                     const struct call_result *r); /* a failure, or NULL */
@@ -44,19 +48,22 @@ static json_t *judge_mint (struct lease *l, struct attempt *a, const struct call
 static json_t *judge_verify (struct lease *l, struct attempt *a, const struct call_result *r);
 
 /* clang-format off */
+#define T(m) offsetof (struct times, m)
 static const struct step steps[] = {
-  { LEASE_REACHABLE, "probe",       true,  "probe",       0,                      args_probe,     judge_probe },
-  { LEASE_REACHABLE, "check",       true,  "run",         ALONE,                  args_check,     judge_script },
-  { LEASE_JOINING,   "mint",        false, "mint",        CLUSTER,                args_mint,      judge_mint },
-  { LEASE_JOINING,   "bootstrap",   true,  "run",         CLUSTER,                args_worker,    judge_script },
-  { LEASE_VERIFYING, "manifests",   false, "manifests",   CLUSTER | GPU,          args_cluster,   NULL },
-  { LEASE_VERIFYING, "verify",      false, "verify",      CLUSTER,                args_verify,    judge_verify },
-  { LEASE_VERIFYING, "invalidate",  false, "invalidate",  CLUSTER,                args_machine,   NULL },
-  { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, args_drain, NULL },
-  { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | BEST_EFFORT,   args_leave,     NULL },
-  { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | BEST_EFFORT, args_node, NULL },
-  { LEASE_DRAINING,  "invalidate",  false, "invalidate",  CLUSTER | JOINED | BEST_EFFORT, args_machine, NULL },
+  /* in               name           ssh    call           when and how            time       slack */
+  { LEASE_REACHABLE, "probe",       true,  "probe",       0,                       T (call),   0,     args_probe,   judge_probe },
+  { LEASE_REACHABLE, "check",       true,  "run",         ALONE,                   T (join),   0,     args_check,   judge_script },
+  { LEASE_JOINING,   "mint",        false, "mint",        CLUSTER,                 T (call),   0,     args_mint,    judge_mint },
+  { LEASE_JOINING,   "bootstrap",   true,  "run",         CLUSTER | TOKEN,         T (join),   0,     args_worker,  judge_script },
+  { LEASE_VERIFYING, "manifests",   false, "manifests",   CLUSTER | GPU,           T (call),   0,     args_cluster, NULL },
+  { LEASE_VERIFYING, "verify",      false, "verify",      CLUSTER,                 T (verify), 10000, args_verify,  judge_verify },
+  { LEASE_VERIFYING, "invalidate",  false, "invalidate",  CLUSTER,                 T (call),   0,     args_machine, NULL },
+  { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, 0, 5000, args_drain, NULL },
+  { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | BEST_EFFORT,    T (call),   0,     args_leave,   NULL },
+  { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_node,   NULL },
+  { LEASE_DRAINING,  "invalidate",  false, "invalidate",  CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_machine, NULL },
 };
+#undef T
 /* clang-format on */
 
 static bool
@@ -305,13 +312,11 @@ done (struct lease *l, struct attempt *none, const struct call_result *r)
 static int64_t
 deadline (const struct lease *l, const struct step *s)
 {
-  const struct times *t = &l->broker->times;
+  const char *times = (const char *) &l->broker->times;
+  int64_t ms =
+      s->flags & DRAIN ? l->drain_timeout_ms : *(const int64_t *) (const void *) (times + s->time);
 
-  if (l->state == LEASE_DRAINING)
-    return strcmp (s->name, "drain") == 0 ? l->drain_timeout_ms + 5000 : t->call;
-  if (strcmp (s->name, "bootstrap") == 0 || strcmp (s->name, "check") == 0)
-    return t->join;
-  return strcmp (s->name, "verify") == 0 ? t->verify + 10000 : t->call;
+  return ms + s->slack_ms;
 }
 
 static void
@@ -319,11 +324,11 @@ run_ssh (struct lease *l, struct attempt *a, const struct step *s)
 {
   struct child_secret token = { "token", l->join_token,
                                 l->join_token ? strlen (l->join_token) : 0 };
-  bool with_token = strcmp (s->name, "bootstrap") == 0;
+  size_t n = s->flags & TOKEN ? 1 : 0;
 
-  call_lease (l, l->broker->ssh,
-              &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, with_token,
-                              item, done });
+  call_lease (
+      l, l->broker->ssh,
+      &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, n, item, done });
 }
 
 static void
@@ -371,7 +376,7 @@ pipeline_delete_node (struct lease *l, struct attempt *a, call_done *then)
 static void
 rewind_to_mint (struct lease *l, const struct step *s)
 {
-  if (strcmp (s->name, "bootstrap") == 0 && !l->join_token)
+  if ((s->flags & TOKEN) && !l->join_token)
     l->stage = 0;
 }
 
