@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "cli/keys.h"
 #include "cli/story.h"
 
 /* One job for every operand, all at once. */
@@ -70,16 +71,40 @@ tell_rows (struct cli *c, const struct job *j)
   tell_state (c, j);
 }
 
+/* The key goes to the broker once, over the bus; without one the broker's own must open the host.
+ */
+static int
+join_host (struct cli *c)
+{
+  const char *path = json_str (c->args.to[TO_CLI], "identity", NULL);
+  json_t *body = json_copy (cli_body (c));
+  struct err e = ERR_INIT;
+  struct job job;
+
+  if (path && identity_read (body, path, &e) < 0) {
+    json_decref (body);
+    return out_fail (c, "bad-request", NULL, "--identity: %s", e.text);
+  }
+  job_init (&job, "join", body);
+  if (cli_connect (c) < 0) {
+    job_done (&job);
+    return out_fail (c, "internal", NULL, "out of memory");
+  }
+  jobs_run (c, &job, 1, NULL);
+  return jobs_report (c, &job, 1, tell_state);
+}
+
 int
 run_join (struct cli *c)
 {
-  if (json_object_get (c->args.to[TO_CLI], "host") ||
-      json_object_get (c->args.to[TO_CLI], "identity"))
-    return not_in_version (c, "join --host");
-  if (c->args.noperands == 0 || !json_object_get (cli_body (c), "cluster"))
-    return out_fail (c, "bad-request", "gpubroker-cli join l42 --cluster NAME",
-                     "join needs a lease and --cluster");
-  return change (c, "join", tell_state);
+  bool host = json_object_get (cli_body (c), "host") != NULL;
+
+  if ((c->args.noperands == 1) == host || !json_object_get (cli_body (c), "cluster"))
+    return out_fail (c, "bad-request",
+                     "gpubroker-cli join l42 --cluster NAME, or join --host USER@ADDRESS "
+                     "--identity FILE --cluster NAME",
+                     "join needs a lease or --host, and --cluster");
+  return host ? join_host (c) : change (c, "join", tell_state);
 }
 
 int

@@ -21,7 +21,8 @@ job_init (struct job *j, const char *verb, json_t *body)
   char key[37];
 
   *j = (struct job){ .verb = verb, .body = body };
-  if (json_object_get (body, "key") || json_object_get (body, "name"))
+  if (json_object_get (body, "key") ||
+      (json_object_get (body, "name") && strcmp (verb, "rent") == 0))
     return;
   gpubc_key (key);
   json_put_str (body, "key", key);

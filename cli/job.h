@@ -21,7 +21,7 @@ struct job {
   json_t *doc; /* owned: the final object, the ERROR when it failed, or `accepted` with --no-wait */
 };
 
-/* Takes the body.  A key is added to a mutation that has none; a name implies its own. */
+/* Takes the body.  A key is added to a mutation that has none; a rent's name implies its own. */
 void job_init (struct job *j, const char *verb, json_t *body);
 /* Attaches to what a lease does already. */
 void job_init_watch (struct job *j, const char *lease);

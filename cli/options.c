@@ -11,12 +11,14 @@
 #define IN(c)  (1u << CMD_##c)
 #define ALL    ((1u << COMMANDS) - 1)
 #define FILTER (IN (OFFERS) | IN (RENT))
-#define CHANGE (IN (RENT) | IN (JOIN) | IN (RELEASE) | IN (EXTEND) | IN (RETRY) | IN (VERIFY) | IN (ORPHANS))
+#define CHANGE                                                                                     \
+ (IN (RENT) | IN (JOIN) | IN (RELEASE) | IN (EXTEND) | IN (RETRY) | IN (VERIFY) | IN (ORPHANS))
 
 const struct command commands[COMMANDS] = {
   [CMD_OFFERS] = { "offers", run_offers, 0, 0, "", "what can be rented now, cheapest first" },
   [CMD_RENT] = { "rent", run_rent, 0, 0, "", "rent the cheapest machine that fits and join it" },
-  [CMD_JOIN] = { "join", run_join, 0, 1, "LEASE", "join a rented machine to a cluster" },
+  [CMD_JOIN] = { "join", run_join, 0, 1, "LEASE",
+                 "join a rented machine, or with --host one of your own, to a cluster" },
   [CMD_RELEASE] = { "release", run_release, 1, 1000, "LEASE...", "drain, remove and stop paying" },
   [CMD_EXTEND] = { "extend", run_extend, 1, 1, "LEASE", "move the expiry, counted from now" },
   [CMD_RETRY] = { "retry", run_retry, 1, 1, "LEASE",
@@ -103,15 +105,15 @@ const struct option options[] = {
     "the same as --cluster standalone" },
   { "--no-k8s", NULL, set_no_k8s, TO_BODY, false, "cluster", IN (RENT),
     "the same as --cluster none" },
-  { "--name", "NAME", set_string, TO_BODY, false, "name", IN (RENT),
+  { "--name", "NAME", set_string, TO_BODY, false, "name", IN (RENT) | IN (JOIN),
     "repeat the rent with it and get the same lease" },
-  { "--ttl", "DURATION|none", set_ttl, TO_BODY, false, "ttl_ms", IN (RENT) | IN (EXTEND),
-    "how long until it is released" },
-  { "--deadline", "DURATION", set_span, TO_BODY, false, "deadline_ms", IN (RENT),
+  { "--ttl", "DURATION|none", set_ttl, TO_BODY, false, "ttl_ms",
+    IN (RENT) | IN (EXTEND) | IN (JOIN), "how long until it is released" },
+  { "--deadline", "DURATION", set_span, TO_BODY, false, "deadline_ms", IN (RENT) | IN (JOIN),
     "be ready within this or fail" },
   { "--on-failure", "keep[:DURATION]|release", set_on_failure, TO_BODY, false, "on_failure",
-    IN (RENT), "what becomes of a machine whose pipeline failed" },
-  { "--label", "KEY=VALUE", set_label, TO_BODY, true, "labels", IN (RENT),
+    IN (RENT) | IN (JOIN), "what becomes of a machine whose pipeline failed" },
+  { "--label", "KEY=VALUE", set_label, TO_BODY, true, "labels", IN (RENT) | IN (JOIN),
     "on the lease and on the Node" },
   { "--ssh-key", "FILE", set_ssh_key, TO_BODY, true, "ssh_keys", IN (RENT),
     "public keys; without it those of ~/.ssh" },
@@ -122,8 +124,7 @@ const struct option options[] = {
   { "--dry-run", NULL, set_true, TO_BODY, false, "dry_run", IN (RENT),
     "only say what would be tried, in which order" },
   { "--owner", "PRINCIPAL", set_string, TO_BODY, false, "owner",
-    IN (RENT) | IN (LEASES) | IN (ORPHANS),
-    "for or of somebody else; needs admin" },
+    IN (RENT) | IN (LEASES) | IN (ORPHANS), "for or of somebody else; needs admin" },
   /* every change */
   { "--key", "KEY", set_string, TO_BODY, false, "key", CHANGE,
     "idempotency key: the same key is the same operation" },
@@ -162,10 +163,10 @@ const struct option options[] = {
     "for the control plane's state" },
   { "--mtu", "BYTES", set_count, TO_BODY, false, "mtu", IN (CLUSTERS),
     "inside VXLAN: the fabric's less 50" },
-  { "--host", "USER@ADDRESS[:PORT]", set_string, TO_CLI, false, "host", IN (JOIN),
-    "not in this version: use a static provider" },
+  { "--host", "USER@ADDRESS[:PORT]", set_host, TO_BODY, false, "host", IN (JOIN),
+    "a machine of your own; it costs nothing and is never removed" },
   { "--identity", "FILE", set_string, TO_CLI, false, "identity", IN (JOIN) | IN (SSH),
-    "log in with this key and no other" },
+    "log in with this private key" },
 };
 
 const size_t noptions = sizeof options / sizeof options[0];

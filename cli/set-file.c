@@ -1,6 +1,6 @@
 /* set-file.c - options that name a file: public keys and user-data
  *
- * A private key given by mistake must never leave this process.
+ * A private key leaves this process only when it was given as one.
  */
 #include "config.h"
 
@@ -83,6 +83,19 @@ set_ssh_key (const struct option *o, const char *value, json_t *into, struct err
     json_object_set_new (into, o->member, list);
   }
   return keys_add_file (list, value, e);
+}
+
+int
+identity_read (json_t *body, const char *path, struct err *e)
+{
+  AUTO_FREE char *bytes = slurp (path, KEY_FILE_MAX, e);
+  json_t *j = bytes && strstr (bytes, "PRIVATE KEY") ? json_string (bytes) : NULL;
+
+  if (bytes && !j)
+    err_set (e, ERR_INVALID, "%.120s is no private key", path);
+  if (bytes)
+    explicit_bzero (bytes, strlen (bytes));
+  return j ? json_object_set_new (body, "identity", j) : -1;
 }
 
 int

@@ -191,6 +191,14 @@ set_port (const struct option *o, const char *value, json_t *into, struct err *e
 }
 
 int
+set_host (const struct option *o, const char *value, json_t *into, struct err *e)
+{
+  json_t *j = parse_host (value, e);
+
+  return j ? put (o, into, j) : -1;
+}
+
+int
 set_label (const struct option *o, const char *value, json_t *into, struct err *e)
 {
   const char *equals = strchr (value, '=');

@@ -8,7 +8,7 @@ typedef int setter (const struct option *o, const char *value, json_t *into, str
 
 setter set_true, set_false, set_string, set_list, set_choice, set_country;
 setter set_count, set_gib, set_money, set_price, set_span, set_ttl, set_since;
-setter set_gpu, set_on_failure, set_port, set_label;
+setter set_gpu, set_on_failure, set_port, set_host, set_label;
 setter set_ssh_key, set_user_data;
 setter set_k8s, set_no_k8s;
 

@@ -1,5 +1,5 @@
-/* values-json.c - what people type that becomes a JSON object: GPUs, ports, what to do on failure
- */
+/* values-json.c - what people type that becomes a JSON object: GPUs, ports, hosts, what to do on
+ * failure */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -122,4 +122,33 @@ parse_port (const char *s, struct err *e)
   }
   return json_pack ("{s:s, s:I, s:I, s:s}", "proto", udp ? "udp" : "tcp", "from", (json_int_t) from,
                     "to", (json_int_t) to, "cidr", cidr);
+}
+
+json_t *
+parse_host (const char *s, struct err *e)
+{
+  const char *at = strchr (s, '@'), *host = at ? at + 1 : "", *colon;
+  size_t len = strlen (host);
+  int64_t port = 22;
+  int bad = !at || at == s;
+
+  if (*host == '[') {
+    len = strcspn (++host, "]");
+    colon = host[len] ? host + len + 1 : NULL;
+    bad |= !colon || (*colon && *colon != ':');
+  } else {
+    colon = strchr (host, ':') == strrchr (host, ':') ? strchr (host, ':') : NULL;
+    len = colon ? (size_t) (colon - host) : len;
+  }
+  if (colon && *colon)
+    bad |= parse_count (colon + 1, 1, PORT_MAX, &port, NULL) < 0;
+  if (bad || len == 0 || len > 253) {
+    err_set (e, ERR_INVALID,
+             "'%.60s' is not a host such as root@10.0.0.5, ubuntu@gpu.example.net:2222 or "
+             "root@[2001:db8::5]:22",
+             s);
+    return NULL;
+  }
+  return json_pack ("{s:s%, s:s%, s:I}", "user", s, (size_t) (at - s), "address", host, len, "port",
+                    (json_int_t) port);
 }

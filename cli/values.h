@@ -26,6 +26,8 @@ json_t *parse_gpu (const char *s, struct err *e);
 json_t *parse_on_failure (const char *s, struct err *e);
 /* [udp:]FROM[-TO][/CIDR] */
 json_t *parse_port (const char *s, struct err *e);
+/* USER@ADDRESS[:PORT]; an IPv6 address that has a port stands in brackets. */
+json_t *parse_host (const char *s, struct err *e);
 /* A span before now_ms, or YYYY-MM-DD in UTC. */
 int parse_since (const char *s, int64_t now_ms, int64_t *ms, struct err *e);
 

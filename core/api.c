@@ -24,7 +24,9 @@ static const struct json_member rent_members[] = {
   { "user_data", JSON_STRING, false }, { "user_data_kind", JSON_STRING, false }, { "dry_run", JSON_TRUE, false },
 };
 static const struct json_member join_members[] = {
-  COMMON, { "lease", JSON_STRING, true }, { "cluster", JSON_STRING, true } };
+  COMMON, { "cluster", JSON_STRING, true }, { "lease", JSON_STRING, false }, { "host", JSON_OBJECT, false },
+  { "identity", JSON_STRING, false }, { "name", JSON_STRING, false }, { "ttl_ms", JSON_INTEGER, false },
+  { "deadline_ms", JSON_INTEGER, false }, { "on_failure", JSON_OBJECT, false }, { "labels", JSON_OBJECT, false } };
 static const struct json_member release_members[] = {
   COMMON, { "lease", JSON_STRING, true }, { "drain", JSON_TRUE, false }, { "drain_timeout_ms", JSON_INTEGER, false },
   { "evict_force", JSON_TRUE, false } };
@@ -190,7 +192,7 @@ take_key (struct ask *q, const struct verb *v, char *implied, size_t size)
   const char *name = json_str (q->body, "name", NULL);
 
   q->key = json_str (q->body, "key", NULL);
-  if (!q->key && name) {
+  if (!q->key && name && v->fn == api_rent) {
     snprintf (implied, size, "name:%s", name);
     q->key = implied;
   }

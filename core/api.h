@@ -26,6 +26,12 @@ api_fn api_offers, api_explain;
 api_fn api_cost;
 /* api_rent.c */
 api_fn api_rent;
+/* In the books, pending; takes request. */
+struct lease *api_new_lease (struct ask *q, json_t *request, int64_t reserved);
+/* Of the asker's own; NULL: that name is free. */
+struct lease *api_live_with_name (struct ask *q, const char *name);
+/* api_host.c */
+api_fn api_join_host;
 /* api_words.c */
 int api_words (struct ask *q);                 /* -1: a rent that says something wrong; answered */
 const char *api_cluster (const struct ask *q); /* the one a rent names, or the usual one */

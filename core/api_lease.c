@@ -35,10 +35,22 @@ api_release (struct ask *q)
 void
 api_join (struct ask *q)
 {
-  struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), true, &old);
+  static const char *const of_hosts[] = { "identity",    "name",       "ttl_ms",
+                                          "deadline_ms", "on_failure", "labels" };
   const char *cluster = json_str (q->body, "cluster", "");
+  struct lease *old, *l;
   bool alone;
 
+  if (json_object_get (q->body, "host")) {
+    api_join_host (q);
+    return;
+  }
+  for (size_t i = 0; i < N_ELEMENTS (of_hosts); i++)
+    if (json_object_get (q->body, of_hosts[i])) {
+      api_refuse (q, "bad-request", NULL, "join: '%s' goes with a host", of_hosts[i]);
+      return;
+    }
+  l = api_find (q, json_str (q->body, "lease", NULL), true, &old);
   if (!l)
     return;
   alone = !l->cluster || strcmp (l->cluster, "none") == 0;

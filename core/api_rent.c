@@ -14,8 +14,8 @@ enum { REJECTIONS = 50 };
 
 /* ---- the same name again ---- */
 
-static struct lease *
-live_with_name (struct ask *q, const char *name)
+struct lease *
+api_live_with_name (struct ask *q, const char *name)
 {
   for (size_t i = q->b->leases.n; i-- > 0;) {
     struct lease *l = q->b->leases.at[i];
@@ -45,7 +45,7 @@ static bool
 resumed (struct ask *q)
 {
   const char *name = json_str (q->body, "name", NULL);
-  struct lease *l = name ? live_with_name (q, name) : NULL;
+  struct lease *l = name ? api_live_with_name (q, name) : NULL;
   struct op *o = NULL, *first = NULL;
 
   if (!name || json_bool (q->body, "dry_run", false))
@@ -122,8 +122,8 @@ ttl_of (const struct ask *q)
   return json_i64 (q->body, "ttl_ms", q->b->conf.defaults.ttl_ms);
 }
 
-static struct lease *
-new_lease (struct ask *q, const struct filter *f, int64_t reserved)
+struct lease *
+api_new_lease (struct ask *q, json_t *request, int64_t reserved)
 {
   const struct conf_defaults *d = &q->b->conf.defaults;
   const json_t *on_failure = json_object_get (q->body, "on_failure");
@@ -132,11 +132,7 @@ new_lease (struct ask *q, const struct filter *f, int64_t reserved)
   set_str (&l->name, json_str (q->body, "name", NULL));
   set_str (&l->owner, q->owner);
   set_str (&l->cluster, api_cluster (q));
-  l->request = json_copy (q->body);
-  json_object_del (l->request, "key");
-  json_object_del (l->request, "single");
-  json_object_set_new (l->request, "filter", filter_json (f));
-  json_put_i64 (l->request, "ttl_ms", ttl_of (q));
+  l->request = request;
   l->created_ms = l->state_ms = now_ms ();
   l->deadline_ms = l->created_ms + json_i64 (q->body, "deadline_ms", d->deadline_ms);
   l->keep_on_failure =
@@ -149,6 +145,19 @@ new_lease (struct ask *q, const struct filter *f, int64_t reserved)
   engine_save (l);
   feed_lease (q->b, l, "pending", NULL);
   return l;
+}
+
+/* The words without what is only about this message, and with what they leave to the defaults. */
+static json_t *
+request (const struct ask *q, const struct filter *f)
+{
+  json_t *r = json_copy (q->body);
+
+  json_object_del (r, "key");
+  json_object_del (r, "single");
+  json_object_set_new (r, "filter", filter_json (f));
+  json_put_i64 (r, "ttl_ms", ttl_of (q));
+  return r;
 }
 
 static void
@@ -165,7 +174,7 @@ decide (struct ask *q, const struct filter *f, const struct match_context *c, co
   } else if (budget_admit (q->b, q->owner, reserve (f, m), NULL, &e) < 0) {
     api_refuse (q, e.code, NULL, "%s", e.text);
   } else {
-    struct lease *l = new_lease (q, f, reserve (f, m));
+    struct lease *l = api_new_lease (q, request (q, f), reserve (f, m));
 
     api_accept (q, "rent", l, NULL);
     engine_later (l, 0);

@@ -246,6 +246,11 @@ attempt_work (struct attempt *a)
   if (a->call || a->timer || attempt_ended (a->state) || a->lease->broker->stopping ||
       a->lease->broker->rebuild)
     return;
+  if (lease_own (a->lease)) { /* nobody to ask, nothing to remove */
+    if (!a->wanted)
+      attempt_happens (a, AEV_GONE);
+    return;
+  }
   if (!p) {
     log_at (LOG_ERR, "attempt.orphan", "lease=%s provider=%s is not configured any more",
             a->lease->id, a->provider);

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/broker.h"
@@ -193,6 +194,13 @@ attempt_ref (const struct attempt *a)
   if (a->resources)
     json_object_set (ref, "resources", a->resources);
   return json_pack ("{s:o}", "ref", ref);
+}
+
+void
+attempt_name (const struct attempt *a, char name[51])
+{
+  snprintf (name, 51, "gpub-%.4s-%s-%lld", a->lease->broker->instance, a->lease->id,
+            (long long) a->number);
 }
 
 /* The broker's own release comes first; the cloud's kill switch is for a broker that cannot. */

@@ -28,6 +28,7 @@ struct times {
   int64_t retry_min, retry_max;
   int64_t ssh_retry; /* between two knocks at a booting machine */
   int64_t boot;      /* from create to SSH */
+  int64_t knock;     /* at a machine of somebody's own, which is to be up already */
   int64_t create;    /* deadline of a create call */
   int64_t call;      /* of any other provider call */
   int64_t listing;
@@ -46,7 +47,7 @@ struct provider {
   struct child *child;
   char *name;
   bool up, paused, listing, reconciling;
-  bool rebuilt; /* its machines were listed whole */
+  bool rebuilt;    /* its machines were listed whole */
   int64_t down_ms; /* since when it is not up */
   json_t *caps, *identity;
   struct err problem; /* of the last probe or listing */
@@ -56,8 +57,8 @@ struct provider {
   bool frozen;              /* too many machines were missing from the last list */
   unsigned char digest[32]; /* of the configuration and secrets that its process has */
   uint64_t calls, errors;
-  json_t *orphans;      /* array, from the last lists (orphans.h) */
-  json_t *orphan_notes; /* what the store remembers of them */
+  json_t *orphans;       /* array, from the last lists (orphans.h) */
+  json_t *orphan_notes;  /* what the store remembers of them */
   json_t *seen, *scopes; /* the list that is arriving, and {scope: whole} */
 };
 
@@ -198,9 +199,10 @@ void attempt_see (struct attempt *a,
                   const json_t *machine); /* the same; another id makes it a duplicate to remove */
 void attempt_learn_resource (struct attempt *a, const json_t *resource);
 bool attempt_holds (const struct attempt *a, const json_t *thing); /* a machine or a resource */
-void attempt_proven_gone (struct attempt *a); /* a get said so; it counts twice */
+void attempt_proven_gone (struct attempt *a);               /* a get said so; it counts twice */
 void attempt_check (struct attempt *a, struct provider *p); /* attempt_check.c */
-json_t *attempt_ref (const struct attempt *a);  /* args of get and remove */
+json_t *attempt_ref (const struct attempt *a);              /* args of get and remove */
+void attempt_name (const struct attempt *a, char name[51]); /* of the machine and of the Node */
 int64_t attempt_not_after (int64_t expires_ms); /* when the cloud itself ends it; 0: never */
 /* Does the answer to a get of it, already learnt, say that it is gone? */
 bool attempt_answer_gone (const struct attempt *a, const struct call_result *r);
@@ -216,6 +218,17 @@ void rent_booting (struct lease *l);
 void rent_match_context (struct broker *b, const char *cluster, int64_t ttl_ms,
                          struct match_context *c);
 json_t *rent_target (const struct attempt *a);
+/* Calls the ssh runner, with the key that opens the machine now. */
+void rent_ssh (struct lease *l, const struct call *call);
+
+/* own.c - machines that somebody owns (`join` with a host) */
+#define OWN_PROVIDER "own"
+bool lease_own (const struct lease *l);
+bool lease_lent_key (const struct lease *l); /* with a key of its owner's, for the first contact */
+void own_commit (struct lease *l);
+void own_expect (struct attempt *a, const json_t *facts); /* the first probe says what it is */
+/* Which live lease has the machine at that address; NULL: none. */
+struct lease *own_lease_at (struct broker *b, const char *address, int64_t port);
 
 /* pipeline.c - from there to a proven node, and back */
 void pipeline_work (struct lease *l);
@@ -244,7 +257,7 @@ void provider_ask (struct provider *p, const char *call, json_t *args, int64_t d
 bool provider_can (const struct provider *p,
                    const char *what); /* has that capability, by its name in READY */
 void provider_refresh (struct provider *p);
-void provider_reconcile (struct provider *p); /* recon.c */
+void provider_reconcile (struct provider *p);               /* recon.c */
 bool recon_known (struct provider *p, const json_t *thing); /* is it in a live lease? */
 json_t *provider_json (const struct provider *p);
 /* Under which name the store holds whether it was paused ("1") or resumed by hand. */

@@ -140,7 +140,11 @@ read_provider (const config_setting_t *s, struct conf_provider *p, const char *p
     if (read_setting (config_setting_get_elem (s, (unsigned) i), p, path, where, e) < 0)
       return -1;
   if (strcmp (p->name, "broker") == 0)
-    return conf_error (s, path, e, "a provider cannot be called 'broker': that is the broker itself");
+    return conf_error (s, path, e,
+                       "a provider cannot be called 'broker': that is the broker itself");
+  if (strcmp (p->name, "own") == 0)
+    return conf_error (s, path, e,
+                       "a provider cannot be called 'own': so are machines of `join --host`");
   if (!p->plugin)
     conf_set (&p->plugin, p->name);
   if (p->offers_every_ms < SECONDS (1) || p->reconcile_every_ms < SECONDS (1))

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/broker.h"
+#include "core/identity.h"
 #include "core/json.h"
 #include "core/log.h"
 
@@ -131,7 +132,7 @@ remember_success (struct lease *l)
   const struct attempt *a = lease_attempt (l);
   struct memory_what what;
 
-  if (!a || !a->offer)
+  if (!a || !a->offer || lease_own (l))
     return;
   what = offers_what (l->broker->offers, a->provider, a->offer);
   memory_success (l->broker->memory, &what, now_ms ());
@@ -144,6 +145,8 @@ act (struct lease *l, unsigned actions)
 
   if (actions & LACT_ENDED)
     l->ended_ms = now_ms ();
+  if (actions & LACT_ENDED && lease_lent_key (l))
+    identity_drop (l);
   if (actions & LACT_KEEP)
     keep (l);
   if (actions & LACT_DROP_ATTEMPT)
@@ -228,7 +231,7 @@ engine_fail (struct lease *l, json_t *failure, bool next_offer)
   if ((l->ready_ms || l->adopted) &&
       engine_event (l, LEV_SICK)) /* what served is never ended by a step that failed */
     return;
-  if (next_offer && engine_event (l, LEV_NEXT))
+  if (next_offer && !lease_own (l) && engine_event (l, LEV_NEXT))
     return;
   if (!l->keep_on_failure || !engine_event (l, LEV_FAILED_KEEP))
     engine_event (l, LEV_FAILED_DROP);

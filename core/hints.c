@@ -38,6 +38,7 @@ static const struct {
   { "gpu-memory-mismatch",
     "the provider delivered a slice or a smaller card; this offer is avoided for a while" },
   { "gpu-hang", "nvidia-smi hangs: the GPU is sick; take another machine" },
+  { "host-in-use", "it is another lease's machine under another address: release that one first" },
   { "hostkey-mismatch",
     "the machine answers with another host key than before: somebody else has its address" },
   { "kubeconfig-unreadable", "check kubeconfig_file of the cluster and its mode" },

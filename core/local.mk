@@ -83,6 +83,7 @@ libcore_la_SOURCES  = \
 	%D%/api.c %D%/api.h \
 	%D%/api_admin.c \
 	%D%/api_cost.c \
+	%D%/api_host.c \
 	%D%/api_lease.c \
 	%D%/api_offers.c \
 	%D%/api_orphans.c \
@@ -98,6 +99,7 @@ libcore_la_SOURCES  = \
 	%D%/feed.c \
 	%D%/freeze.c %D%/freeze.h \
 	%D%/hints.c \
+	%D%/identity.c %D%/identity.h \
 	%D%/lease.c %D%/lease.h \
 	%D%/mark.c \
 	%D%/model.c %D%/model.h \
@@ -105,6 +107,7 @@ libcore_la_SOURCES  = \
 	%D%/ops.c \
 	%D%/orphans.c %D%/orphans.h \
 	%D%/orphan_lease.c \
+	%D%/own.c \
 	%D%/pipeline.c \
 	%D%/pipeline_args.c %D%/pipeline_args.h \
 	%D%/providers.c \

@@ -52,7 +52,8 @@ static const struct field attempt_fields[] = {
   F (attempt, STR, reason_code),   F (attempt, STR, reason_text),
   F (attempt, JSON, resources),    F (attempt, I64, gone_seen),
   F (attempt, I64, gone_ms),       F (attempt, I64, remove_tries),
-  F (attempt, BOOL, joined),
+  F (attempt, BOOL, joined),       F (attempt, BOOL, cleaned),
+  F (attempt, BOOL, authorised),
 };
 
 static const struct field machine_fields[] = {

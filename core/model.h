@@ -41,21 +41,23 @@ struct attempt {
   json_t *resources;          /* array */
   int64_t gone_seen, gone_ms; /* how often a get proved it gone, and when last */
   int64_t remove_tries;
-  bool joined; /* it may hold cluster credentials and have a Node */
+  bool joined;     /* it may hold cluster credentials and have a Node */
+  bool authorised; /* our key may be on it, beside its owner's */
+  bool cleaned;    /* it left: nothing of this tenant is on it any more */
 
   /* Not stored. */
   struct lease *lease;
-  bool fresh;      /* committed in this process's life; its create was not yet answered */
-  uint32_t call;   /* in flight, 0 none */
-  uint64_t timer;  /* next look, 0 none */
-  int tries;       /* of what it is doing, for the back-off */
-  int absent;      /* complete searches in a row that found nothing */
+  bool fresh;       /* committed in this process's life; its create was not yet answered */
+  uint32_t call;    /* in flight, 0 none */
+  uint64_t timer;   /* next look, 0 none */
+  int tries;        /* of what it is doing, for the back-off */
+  int absent;       /* complete searches in a row that found nothing */
   bool scopes_done; /* during a find: at least one scope completed */
-  bool scopes_bad; /* during a find: a scope did not complete */
-  bool seen;       /* during a find or get: the machine came */
-  bool asked;      /* remove was accepted in this process's life */
-  bool marked;     /* of an adopted lease: it carried our mark when last asked for */
-  bool shown;      /* since the list began: seen, and not stopped */
+  bool scopes_bad;  /* during a find: a scope did not complete */
+  bool seen;        /* during a find or get: the machine came */
+  bool asked;       /* remove was accepted in this process's life */
+  bool marked;      /* of an adopted lease: it carried our mark when last asked for */
+  bool shown;       /* since the list began: seen, and not stopped */
 };
 
 struct lease {
@@ -72,7 +74,7 @@ struct lease {
   bool keep_on_failure;
   int64_t keep_ms;
   bool adopted; /* made from a mark in a cloud: nothing is known of its rent */
-  bool failed; /* the rent failed; the cause says how */
+  bool failed;  /* the rent failed; the cause says how */
   char *cause_code, *cause_text;
   json_t *failure; /* docs/schema/failure.json of the last failed step */
   bool no_drain, evict_force;
@@ -93,7 +95,7 @@ struct lease {
   uint64_t timer;
   char *step_name, *step_text;
   json_t *quoted;   /* what the call in flight is about: the offer, the machine */
-  json_t *rows;       /* of the last verification */
+  json_t *rows;     /* of the last verification */
   json_t *facts;    /* what the node said of itself in the last probe or script */
   char *join_token; /* between mint and bootstrap; zeroed after */
   json_t *minted;   /* the rest of mint's answer */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/broker.h"
+#include "core/identity.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/pipeline_args.h"
@@ -23,10 +24,13 @@ enum {              /* when a step applies */
        ALONE = 2,   /* it has none */
        JOINED = 4,  /* the machine may hold credentials and have a Node */
        GPU = 8,
-       DRAIN = 16,       /* draining is wanted */
-       PINNED = 32,      /* SSH answered once */
-       BEST_EFFORT = 64, /* a failure is told and passed over: leaving never waits for the dead */
-       TOKEN = 128,      /* it is given the join token */
+       DRAIN = 16,        /* draining is wanted */
+       PINNED = 32,       /* SSH answered once */
+       BEST_EFFORT = 64,  /* a failure is told and passed over: leaving never waits for the dead */
+       TOKEN = 128,       /* it is given the join token */
+       LENT_KEY = 256,    /* the machine's owner gave a key for the first contact */
+       DIRTY = 512,       /* the machine has not been cleaned yet */
+       AUTHORISED = 1024, /* our key was put on it */
 };
 
 struct step {
@@ -43,7 +47,10 @@ struct step {
 };
 
 static json_t *judge_probe (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_authorised (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_ran (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_script (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_left (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_mint (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_verify (struct lease *l, struct attempt *a, const struct call_result *r);
 
@@ -52,6 +59,7 @@ static json_t *judge_verify (struct lease *l, struct attempt *a, const struct ca
 static const struct step steps[] = {
   /* in               name           ssh    call           when and how            time       slack */
   { LEASE_REACHABLE, "probe",       true,  "probe",       0,                       T (call),   0,     args_probe,   judge_probe },
+  { LEASE_REACHABLE, "authorise",   true,  "run",         LENT_KEY,                T (call),   0,     args_authorise, judge_authorised },
   { LEASE_REACHABLE, "check",       true,  "run",         ALONE,                   T (join),   0,     args_check,   judge_script },
   { LEASE_JOINING,   "mint",        false, "mint",        CLUSTER,                 T (call),   0,     args_mint,    judge_mint },
   { LEASE_JOINING,   "bootstrap",   true,  "run",         CLUSTER | TOKEN,         T (join),   0,     args_worker,  judge_script },
@@ -59,9 +67,11 @@ static const struct step steps[] = {
   { LEASE_VERIFYING, "verify",      false, "verify",      CLUSTER,                 T (verify), 10000, args_verify,  judge_verify },
   { LEASE_VERIFYING, "invalidate",  false, "invalidate",  CLUSTER,                 T (call),   0,     args_machine, NULL },
   { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, 0, 5000, args_drain, NULL },
-  { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | BEST_EFFORT,    T (call),   0,     args_leave,   NULL },
+  { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | DIRTY | BEST_EFFORT, T (call), 0,  args_leave,   judge_left },
   { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_node,   NULL },
   { LEASE_DRAINING,  "invalidate",  false, "invalidate",  CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_machine, NULL },
+  /* The last, for it ends our way in. */
+  { LEASE_DRAINING,  "forget",      true,  "run",         AUTHORISED | BEST_EFFORT,  T (call),   0,     args_forget, judge_ran },
 };
 #undef T
 /* clang-format on */
@@ -81,7 +91,9 @@ applies (const struct step *s, const struct lease *l, const struct attempt *a)
          !((s->flags & JOINED) && !a->joined) &&
          !((s->flags & GPU) && truth_gpus (a->offer) == 0) &&
          !((s->flags & DRAIN) && l->no_drain) &&
-         !((s->flags & PINNED) && !a->machine.hostkey && !(l->adopted && args_reused (a)));
+         !((s->flags & PINNED) && !a->machine.hostkey && !(l->adopted && args_reused (a))) &&
+         !((s->flags & LENT_KEY) && !lease_lent_key (l)) && !((s->flags & DIRTY) && a->cleaned) &&
+         !((s->flags & AUTHORISED) && !a->authorised);
 }
 
 /* The step that runs now: the stage-th of this state's that applies; NULL behind the last. */
@@ -140,27 +152,81 @@ keep_facts (struct lease *l, const struct call_result *r)
   l->facts = json_incref (facts);
 }
 
+/* Two names for one address: what runs there may be another lease's. */
 static json_t *
-judge_probe (struct lease *l, struct attempt *a, const struct call_result *r)
+in_use (const struct lease *l, const struct attempt *a)
 {
-  keep_facts (l, r);
-  return truth_check (a->offer, l->facts);
+  const char *node = json_str (l->facts, "installed_as", json_str (l->facts, "node_name", NULL));
+  const struct attempt *other = node ? args_attempt_named (l->broker, node) : NULL;
+  char text[160];
+
+  if (!other || other == a)
+    return NULL;
+  snprintf (text, sizeof text, "this machine is the node %s, of lease %s", node, other->lease->id);
+  return failure ("probe", "host-in-use", text, false);
 }
 
 static json_t *
-judge_script (struct lease *l, struct attempt *a, const struct call_result *r)
+judge_probe (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  json_t *f;
+
+  keep_facts (l, r);
+  f = in_use (l, a);
+  if (!f && lease_lent_key (l)) {
+    a->authorised = true;
+    attempt_save (a);
+  }
+  return f ? f : truth_check (a->offer, l->facts);
+}
+
+/* A script ran to its end; NULL: and that was good. */
+static json_t *
+judge_ran (struct lease *l, struct attempt *a, const struct call_result *r)
 {
   const char *code = json_str (r->value, "code", "script-silent");
   const json_t *tail = json_object_get (r->value, "log_tail");
   json_t *f;
 
+  (void) a;
   keep_facts (l, r);
   if (strcmp (code, "ok") == 0)
-    return truth_check (a->offer, l->facts);
+    return NULL;
   f = failure (json_str (r->value, "step", "script"), code, json_str (r->value, "text", code),
                json_bool (r->value, "retryable", true));
   if (tail)
     json_object_set (f, "log_tail", (json_t *) tail);
+  return f;
+}
+
+static json_t *
+judge_script (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  json_t *f = judge_ran (l, a, r);
+
+  return f ? f : truth_check (a->offer, l->facts);
+}
+
+/* From here on the broker's own key opens it. */
+static json_t *
+judge_authorised (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  json_t *f = judge_ran (l, a, r);
+
+  if (!f)
+    identity_drop (l);
+  return f;
+}
+
+static json_t *
+judge_left (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  json_t *f = judge_ran (l, a, r);
+
+  if (!f) {
+    a->cleaned = true;
+    attempt_save (a);
+  }
   return f;
 }
 
@@ -176,6 +242,7 @@ judge_mint (struct lease *l, struct attempt *a, const struct call_result *r)
     return failure ("mint", "token-missing", "the cluster minted no token", true);
   json_decref (l->minted);
   l->minted = json_deep_copy (r->value);
+  a->cleaned = false;
   a->joined = true; /* from here on there may be credentials on the machine and a Node */
   attempt_save (a);
   return NULL;
@@ -261,7 +328,7 @@ step_failed (struct lease *l, const struct step *s, json_t *f, int tries)
   const char *code = json_str (f, "code", "failed");
   bool mismatch = truth_mismatch (code);
 
-  if ((s->flags & BEST_EFFORT) && s->ssh && args_reused (lease_attempt (l)) && !l->no_drain) {
+  if ((s->flags & DIRTY) && args_reused (lease_attempt (l)) && !l->no_drain) {
     not_left (l, f);
     return;
   }
@@ -326,9 +393,8 @@ run_ssh (struct lease *l, struct attempt *a, const struct step *s)
                                 l->join_token ? strlen (l->join_token) : 0 };
   size_t n = s->flags & TOKEN ? 1 : 0;
 
-  call_lease (
-      l, l->broker->ssh,
-      &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, n, item, done });
+  rent_ssh (
+      l, &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, n, item, done });
 }
 
 static void

@@ -118,6 +118,7 @@ machine_params (const struct lease *l, const struct attempt *a)
 static json_t *
 script (const struct attempt *a, const char *name, json_t *params)
 {
+  json_put_str (params, "OWNER", a->lease->broker->instance);
   return json_pack ("{s:o, s:s, s:o}", "target", rent_target (a), "script", name, "params", params);
 }
 
@@ -165,6 +166,29 @@ put_server (json_t *params, const char *url)
   put_number (params, "API_PORT", colon && colon > at ? strtoll (colon + 1, NULL, 10) : 443);
 }
 
+const struct attempt *
+args_attempt_named (const struct broker *b, const char *node)
+{
+  for (size_t i = 0; i < b->leases.n; i++) {
+    const struct attempt *a = lease_attempt (b->leases.at[i]);
+
+    if (a && a->name && strcmp (a->name, node) == 0)
+      return a;
+  }
+  return NULL;
+}
+
+/* An earlier lease of ours left its node on this machine, and is over. */
+static void
+put_leftover (json_t *params, const struct lease *l)
+{
+  const char *owner = json_str (l->facts, "installed_by", ""),
+             *node = json_str (l->facts, "installed_as", "");
+
+  if (strcmp (owner, l->broker->instance) == 0 && !args_attempt_named (l->broker, node))
+    json_put_str (params, "LEFTOVER", node);
+}
+
 json_t *
 args_worker (struct lease *l, struct attempt *a)
 {
@@ -183,6 +207,7 @@ args_worker (struct lease *l, struct attempt *a)
   json_put_str (p, "KONNECTIVITY_HOST", json_str (l->minted, "konnectivity_host", ""));
   put_number (p, "KONNECTIVITY_PORT", json_i64 (l->minted, "konnectivity_port", 0));
   put_label_list (p, all);
+  put_leftover (p, l);
   put_list (p, "TAINTS", taints, ',');
   json_decref (taints);
   return script (a, "worker", p);
@@ -193,7 +218,7 @@ args_reused (const struct attempt *a)
 {
   const struct provider *p = provider_find (a->lease->broker, a->provider);
 
-  return p && provider_can (p, "reused");
+  return lease_own (a->lease) || (p && provider_can (p, "reused"));
 }
 
 /* A machine that goes on to somebody else is reset; one that is destroyed only loses its secrets.
@@ -205,6 +230,18 @@ args_leave (struct lease *l, struct attempt *a)
   return script (
       a, "leave",
       json_pack ("{s:s, s:s}", "NODE_NAME", a->name, "RESET", args_reused (a) ? "1" : "0"));
+}
+
+json_t *
+args_authorise (struct lease *l, struct attempt *a)
+{
+  return script (a, "authorise", json_pack ("{s:s}", "SSH_KEYS", l->broker->key.line));
+}
+
+json_t *
+args_forget (struct lease *l, struct attempt *a)
+{
+  return script (a, "forget", json_pack ("{s:s}", "SSH_KEYS", l->broker->key.line));
 }
 
 /* ---- the cluster ---- */

@@ -6,6 +6,10 @@
 #include "core/broker.h"
 
 json_t *args_probe (struct lease *l, struct attempt *a);
+/* The machine that some live lease wants, by its Node's name; NULL: none. */
+const struct attempt *args_attempt_named (const struct broker *b, const char *node);
+json_t *args_authorise (struct lease *l, struct attempt *a);
+json_t *args_forget (struct lease *l, struct attempt *a);
 json_t *args_check (struct lease *l, struct attempt *a);
 json_t *args_worker (struct lease *l, struct attempt *a);
 bool args_reused (const struct attempt *a); /* its machine outlives the lease */

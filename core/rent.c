@@ -18,7 +18,8 @@ first_node (const struct broker *b, const char *cluster)
     const struct lease *l = b->leases.at[i];
     const struct attempt *a = lease_attempt (l);
 
-    if (a && a->joined && l->cluster && strcmp (l->cluster, cluster) == 0)
+    /* Where a machine of somebody's own stands, they know. */
+    if (a && a->joined && !lease_own (l) && l->cluster && strcmp (l->cluster, cluster) == 0)
       return a;
   }
   return NULL;
@@ -119,6 +120,10 @@ choose (struct lease *l)
   struct filter f;
   struct err e = ERR_INIT;
 
+  if (lease_own (l)) {
+    own_commit (l);
+    return;
+  }
   if (filter_parse (&f, json_object_get (l->request, "filter"), b->conf.defaults.market, &e) < 0) {
     engine_cause (l, "bad-request", "%s", e.text);
     engine_event (l, LEV_EXHAUSTED);

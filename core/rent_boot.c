@@ -2,10 +2,14 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/broker.h"
+#include "core/identity.h"
 #include "core/json.h"
+
+enum { KNOCKS = 3 };
 
 /* ---- ordering ---- */
 
@@ -37,13 +41,32 @@ rent_target (const struct attempt *a)
 
   if (m->ssh_user)
     json_array_append_new (users, json_string (m->ssh_user));
-  for (size_t i = 0; i < N_ELEMENTS (usual) && !m->hostkey; i++)
+  for (size_t i = 0; i < N_ELEMENTS (usual) && !m->hostkey && !lease_own (a->lease); i++)
     if (!m->ssh_user || strcmp (m->ssh_user, usual[i]) != 0)
       json_array_append_new (users, json_string (usual[i]));
   t = json_pack ("{s:s, s:I, s:o}", "host", m->address, "port",
                  (json_int_t) (m->ssh_port ? m->ssh_port : 22), "users", users);
   json_put_str (t, "hostkey", m->hostkey);
   return t;
+}
+
+void
+rent_ssh (struct lease *l, const struct call *call)
+{
+  struct child_secret all[4] = { { NULL, NULL, 0 } };
+  struct call with = *call;
+  size_t len = 0;
+  char *key = lease_lent_key (l) ? identity_get (l, &len) : NULL;
+
+  for (with.nsecrets = 0; with.nsecrets < call->nsecrets; with.nsecrets++)
+    all[with.nsecrets] = call->secrets[with.nsecrets];
+  if (key)
+    all[with.nsecrets++] = (struct child_secret){ "ssh_key", key, len };
+  with.secrets = all;
+  call_lease (l, l->broker->ssh, &with);
+  if (key)
+    explicit_bzero (key, len);
+  free (key);
 }
 
 /* The first time another offer may do better; a machine that somebody kept or used stays the one.
@@ -53,7 +76,9 @@ failed_boot (struct lease *l, const char *code, const char *text, enum lease_eve
 {
   struct attempt *a = lease_attempt (l);
 
-  if (l->ready_ms || l->failed || l->adopted) {
+  if (l->ready_ms || l->failed || l->adopted || lease_own (l)) {
+    if (a && !a->machine.hostkey && !l->ready_ms)
+      l->keep_on_failure = false; /* it was never reached: there is nothing to keep */
     engine_fail (l,
                  json_pack ("{s:s, s:s, s:s, s:b}", "step", "boot", "code", code, "message", text,
                             "retryable", 1),
@@ -64,6 +89,20 @@ failed_boot (struct lease *l, const char *code, const char *text, enum lease_eve
     attempt_reason (a, code, text);
   feed_step (l, "boot", text);
   engine_event (l, ev);
+}
+
+/* One's own machine runs already: a wrong key or address does not get better by waiting. */
+static bool
+own_too_late (struct lease *l, const struct err *why)
+{
+  bool never = strcmp (why->code, "ssh-auth") == 0 || strcmp (why->code, "ssh-dns") == 0;
+
+  if (++l->tries < KNOCKS && never)
+    return false;
+  if (!never && now_ms () < l->state_ms + l->broker->times.knock)
+    return false;
+  failed_boot (l, why->code[0] ? why->code : "ssh", why->text, LEV_NEXT);
+  return true;
 }
 
 static bool
@@ -94,6 +133,8 @@ answers (struct lease *l, struct attempt *none, const struct call_result *r)
     attempt_save (a);
     json_decref (l->facts);
     l->facts = json_incref (json_object_get (r->value, "facts"));
+    if (lease_own (l))
+      own_expect (a, l->facts);
     engine_event (l, LEV_REACHED);
     return;
   }
@@ -105,7 +146,7 @@ answers (struct lease *l, struct attempt *none, const struct call_result *r)
     return;
   }
   feed_step (l, "ssh", r->err.text);
-  if (!too_late (l)) {
+  if (lease_own (l) ? !own_too_late (l, &r->err) : !too_late (l)) {
     l->stage = 0; /* the address may have changed */
     engine_later (l, l->broker->times.ssh_retry);
   }
@@ -186,14 +227,13 @@ rent_booting (struct lease *l)
     engine_event (l, LEV_GONE);
     return;
   }
-  if (!p) {
-    engine_later (l, l->broker->times.retry_max);
+  if (l->stage == 1 || lease_own (l)) {
+    rent_ssh (l, &(struct call){ "probe", json_pack ("{s:o}", "target", rent_target (a)), 30000,
+                                 false, NULL, 0, NULL, answers });
     return;
   }
-  if (l->stage == 1) {
-    call_lease (l, l->broker->ssh,
-                &(struct call){ "probe", json_pack ("{s:o}", "target", rent_target (a)), 30000,
-                                false, NULL, 0, NULL, answers });
+  if (!p) {
+    engine_later (l, l->broker->times.retry_max);
     return;
   }
   json_decref (l->quoted);

@@ -206,8 +206,7 @@ commit (struct lease *l, uint64_t price)
   if (ttl && l->expires_ms == 0)
     l->expires_ms = now_ms () + ttl;
   a = attempt_new (l);
-  snprintf (name, sizeof name, "gpub-%.4s-%s-%lld", l->broker->instance, l->id,
-            (long long) a->number);
+  attempt_name (a, name);
   set_str (&a->name, name);
   set_str (&a->provider, json_str (l->quoted, "provider", NULL));
   a->offer = json_incref (json_object_get (l->quoted, "offer"));

@@ -15,6 +15,7 @@
 #include <openssl/rand.h>
 
 #include "core/clock.h"
+#include "core/identity.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/start.h"
@@ -30,6 +31,7 @@ static const struct times usual = {
   .retry_max = 60000,
   .ssh_retry = 5000,
   .boot = 40 * 60000,
+  .knock = 2 * 60000,
   .create = 120000,
   .call = 60000,
   .listing = 90000,
@@ -50,9 +52,9 @@ override_times (struct times *t)
     size_t at;
   } all[] = {
 #define T(m) { #m, offsetof (struct times, m) }
-    T (poll),   T (gone),   T (retry_min), T (retry_max), T (ssh_retry),
-    T (boot),   T (create), T (call),      T (listing),   T (join),
-    T (verify), T (stable), T (warn),      T (restart),   T (lag),
+    T (poll),   T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot),
+    T (create), T (call),    T (listing),   T (join),      T (verify),    T (stable),
+    T (warn),   T (restart), T (lag),       T (knock),
 #undef T
   };
   const char *text = getenv ("GPUB_TEST_TIMES");
@@ -424,6 +426,7 @@ start_broker (struct broker *b, struct err *e)
           "version=%s instance=%s epoch=%lld leases=%zu providers=%zu", PACKAGE_VERSION,
           b->instance, (long long) b->epoch, b->leases.n, b->providers.n);
   freeze_start (b);
+  identity_sweep (b);
   wake_all (b);
   api_extend_again (b);
   prune (b);

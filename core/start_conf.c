@@ -32,7 +32,8 @@ lacking (const struct broker *b, const struct conf *c, const char **what)
       return l->cluster;
     *what = "provider";
     for (size_t k = 0; k < l->nattempts; k++)
-      if (!attempt_ended (l->attempts[k]->state) && !conf_provider (c, l->attempts[k]->provider))
+      if (!lease_own (l) && !attempt_ended (l->attempts[k]->state) &&
+          !conf_provider (c, l->attempts[k]->provider))
         return l->attempts[k]->provider;
   }
   return NULL;

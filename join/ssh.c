@@ -21,6 +21,7 @@ enum { SESSIONS_MAX = 64, IDLE_MS = 3600000, SECRETS_MAX = 1024, LOGS_PER_S = 10
 
 struct secret {
   uint32_t call;
+  bool is_key; /* else the join token */
   char *bytes;
   size_t len;
 };
@@ -33,7 +34,7 @@ static struct {
   bool configured, closing;
   int stdio;
   VEC (struct call *) calls;
-  VEC (struct secret) tokens; /* that came before their CALL */
+  VEC (struct secret) secrets; /* that came before their CALL */
   int64_t log_second;
   unsigned logged;
 } r;
@@ -68,19 +69,20 @@ on_secret (const struct wire_frame *f)
   struct secret s = { .call = f->call };
   size_t len;
 
-  if (wire_secret (f, &name, &bytes, &len) < 0 || r.tokens.n >= SECRETS_MAX)
+  if (wire_secret (f, &name, &bytes, &len) < 0 || r.secrets.n >= SECRETS_MAX)
     return;
+  s.is_key = strcmp (name, "ssh_key") == 0;
   s.bytes = malloc (len + 1);
   if (!s.bytes)
     abort ();
   memcpy (s.bytes, bytes, len);
   s.bytes[len] = '\0';
   s.len = len;
-  if (f->call == 0 && strcmp (name, "ssh_key") == 0) {
+  if (f->call == 0 && s.is_key) {
     r.key = s.bytes;
     r.key_len = len;
-  } else if (f->call != 0 && strcmp (name, "token") == 0)
-    *vec_push (&r.tokens) = s;
+  } else if (f->call != 0 && (s.is_key || strcmp (name, "token") == 0))
+    *vec_push (&r.secrets) = s;
   else
     forget (&s);
 }
@@ -104,15 +106,15 @@ on_config (void)
 }
 
 static struct secret
-take_token (uint32_t call)
+take_secret (uint32_t call, bool is_key)
 {
   struct secret none = { 0 };
 
-  for (size_t i = 0; i < r.tokens.n; i++)
-    if (r.tokens.at[i].call == call) {
-      struct secret s = r.tokens.at[i];
+  for (size_t i = 0; i < r.secrets.n; i++)
+    if (r.secrets.at[i].call == call && r.secrets.at[i].is_key == is_key) {
+      struct secret s = r.secrets.at[i];
 
-      vec_drop (&r.tokens, i);
+      vec_drop (&r.secrets, i);
       return s;
     }
   return none;
@@ -123,18 +125,20 @@ on_call (const struct wire_frame *f)
 {
   struct err e = ERR_INIT;
   AUTO_JSON json_t *body = json_parse (f->body, f->len, &e);
-  struct secret token = take_token (f->call);
+  struct secret token = take_secret (f->call, false), key = take_secret (f->call, true);
   struct call *c = NULL;
 
   if (body && !r.configured)
     err_set (&e, ERR_INVALID, "a CALL came before CONFIG");
   else if (body)
-    c = call_new (f->call, body, token.bytes, token.len, &e);
+    c = call_new (f->call, body,
+                  &(struct call_secrets){ token.bytes, token.len, key.bytes, key.len }, &e);
   if (c)
     *vec_push (&r.calls) = c;
   else
     send_error (WIRE_RESULT, f->call, &e);
   forget (&token);
+  forget (&key);
 }
 
 static void

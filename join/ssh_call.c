@@ -26,6 +26,8 @@ struct call {
   struct ssh_args args;
   size_t user;   /* which of args.users is tried */
   char *hostkey; /* pinned, or shown first */
+  char *key;     /* of its own, or NULL */
+  size_t key_len;
   bool cancelled;
   int64_t began, deadline, due;
 
@@ -46,7 +48,7 @@ struct call {
 };
 
 struct call *
-call_new (uint32_t id, const json_t *body, const char *token, size_t token_len, struct err *e)
+call_new (uint32_t id, const json_t *body, const struct call_secrets *s, struct err *e)
 {
   struct call *c = calloc (1, sizeof *c);
 
@@ -57,7 +59,11 @@ call_new (uint32_t id, const json_t *body, const char *token, size_t token_len, 
   c->log = json_array ();
   c->began = c->due = clock_boot_ms ();
   c->deadline = c->began + json_i64 (body, "deadline_ms", DEADLINE_MS);
-  if (ssh_args_read (&c->args, body, token, token_len, e) < 0) {
+  if (s->key) {
+    c->key = strndup (s->key, s->key_len);
+    c->key_len = strlen (c->key);
+  }
+  if (ssh_args_read (&c->args, body, s->token, s->token_len, e) < 0) {
     call_free (c);
     return NULL;
   }
@@ -85,6 +91,9 @@ call_free (struct call *c)
   end_round (c);
   ssh_args_done (&c->args);
   free (c->hostkey);
+  if (c->key)
+    explicit_bzero (c->key, c->key_len);
+  free (c->key);
   json_decref (c->facts);
   json_decref (c->log);
   json_decref (c->end);
@@ -245,8 +254,8 @@ begin_round (struct call *c, struct err *e)
     .command = c->command,
     .port = c->args.port,
     .hostkey = c->hostkey,
-    .key = c->world->key,
-    .key_len = c->world->key_len,
+    .key = c->key ? c->key : c->world->key,
+    .key_len = c->key ? c->key_len : c->world->key_len,
     .input = c->input,
     .input_len = strlen (c->input),
     .command_ms = c->args.is_run ? ROUND_MS : PROBE_MS,

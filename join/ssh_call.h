@@ -16,8 +16,15 @@
 
 struct call;
 
-/* token may be NULL and is copied.  key outlives the call.  NULL: the arguments are wrong. */
-struct call *call_new (uint32_t id, const json_t *body, const char *token, size_t token_len,
+struct call_secrets { /* each may be NULL, and is copied */
+  const char *token;
+  size_t token_len;
+  const char *key; /* opens this one machine, in place of the installation's */
+  size_t key_len;
+};
+
+/* NULL: the arguments are wrong. */
+struct call *call_new (uint32_t id, const json_t *body, const struct call_secrets *s,
                        struct err *e);
 void call_free (struct call *c);
 
@@ -30,7 +37,7 @@ void call_cancel (struct call *c);
 
 struct call_world {
   CURLM *multi;
-  const char *key;
+  const char *key; /* outlives the call */
   size_t key_len;
   bool may_connect; /* a slot is free */
   struct wire_buf *out;

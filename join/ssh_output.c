@@ -96,6 +96,8 @@ static const char *const known[] = {
   "dropin",
   "kubeconf",
   "node_name",
+  "installed_by",
+  "installed_as",
   "k0s_version",
   "arch",
   "now",

@@ -140,11 +140,13 @@ check_param (const char *name, const json_t *value, struct err *e)
 
 /* The files that make up each script, in order; the last line calls gpub_NAME. */
 static const struct {
-  const char *name, *parts[6];
+  const char *name, *parts[7];
 } runnable[] = {
   { "check", { "common", "probe", "check", NULL } },
-  { "worker", { "common", "probe", "check", "preflight", "worker", NULL } },
+  { "authorise", { "common", "probe", "check", NULL } },
+  { "worker", { "common", "probe", "check", "leave", "preflight", "worker", NULL } },
   { "leave", { "common", "probe", "leave", NULL } },
+  { "forget", { "common", "probe", "leave", NULL } },
 };
 
 static const char *const *

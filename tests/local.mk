@@ -14,6 +14,7 @@ SYSTEM_TESTS += \
 	tests/system/bad_machines.py \
 	tests/system/bad_plugins.py \
 	tests/system/canary.py \
+	tests/system/join_host.py \
 	tests/system/lost_replies.py \
 	tests/system/upkeep.py \
 	tests/system/rent_none.py \
@@ -32,6 +33,7 @@ EXTRA_DIST   += \
 	%D%/system/bad_machines.py \
 	%D%/system/bad_plugins.py \
 	%D%/system/canary.py \
+	%D%/system/join_host.py \
 	%D%/system/lost_replies.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \

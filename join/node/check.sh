@@ -203,6 +203,16 @@ gpub_check_machine() {
 
 gpub_more_preflight() { :; }
 
+# The broker's own key, for a machine that its owner opened with theirs.
+gpub_authorise() {
+  gpub_begin
+  gpub_step authorise 'the key of the broker'
+  before=$CHANGED
+  gpub_check_keys
+  gpub_ok_since "$before"
+  gpub_done
+}
+
 gpub_check() {
   gpub_begin
   gpub_check_machine

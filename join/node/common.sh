@@ -4,6 +4,9 @@
 # people read to /var/log/gpubroker-bootstrap.log (0600).  fd 9 is the host-wide lock: whatever is started
 # to stay must not inherit it.
 
+# Which broker installed the k0s that is here, and as which node: what may be removed without asking.
+OURS=/var/lib/gpubroker-node/installed
+
 gpub_ms() {
   read -r up _ </proc/uptime
   echo "${up%.*}${up#*.}0"
@@ -75,7 +78,7 @@ gpub_retryable() {
   case $1 in
     os-unsupported|sudo-password-required|cidr-overlap|gpu-absent|gpu-count-mismatch|gpu-model-mismatch) echo 0 ;;
     gpu-memory-mismatch|driver-secureboot|token-invalid|cgroup-v1|disk-small|ro-usr|ipv6-only) echo 0 ;;
-    foreign-kubernetes|existing-k0s|hostname-invalid|parameter|k0s-checksum|xid|driver-old) echo 0 ;;
+    foreign-kubernetes|existing-k0s|host-in-use|hostname-invalid|parameter|k0s-checksum|xid|driver-old) echo 0 ;;
     *) echo 1 ;;
   esac
 }

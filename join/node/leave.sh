@@ -2,6 +2,16 @@
 #
 # RESET=1: the machine is used again, so k0s is removed as well.  authorized_keys stays as it is.
 
+# Is the k0s that is here this lease's?  What another one, or somebody else, installed is not touched.
+gpub_is_ours() {
+  [ -n "${OWNER-}" ] || return 0
+  by=
+  as=
+  read -r by as 2>/dev/null <"$OURS"
+  [ "$by $as" = "$OWNER $NODE_NAME" ] ||
+    grep -q -- "^ExecStart=.*--hostname-override=$NODE_NAME[^a-z0-9.-]" /etc/systemd/system/k0sworker.service 2>/dev/null
+}
+
 gpub_leave_stop() {
   gpub_step stop 'k0s'
   before=$CHANGED
@@ -43,16 +53,35 @@ gpub_leave_reset() {
     systemctl daemon-reload
     CHANGED=$((CHANGED + 1))
   fi
+  rm -f "$OURS"
   for link in vxlan.calico kube-bridge; do
     ip link show "$link" >/dev/null 2>&1 && ip link del "$link" && CHANGED=$((CHANGED + 1))
   done
   gpub_ok_since "$before"
 }
 
+# The broker's key goes again.  The owner's stay, with the file's owner and mode.
+gpub_forget() {
+  gpub_begin
+  gpub_step forget 'the key of the broker'
+  before=$CHANGED
+  file=$(getent passwd "$(cat "$DIR/user")" | cut -d: -f6)/.ssh/authorized_keys
+  if [ -n "${SSH_KEYS-}" ] && grep -qxF -- "$SSH_KEYS" "$file" 2>/dev/null; then
+    cp -p "$file" "$file.gpub" || gpub_fail ssh-keys "cannot write $file"
+    grep -vxF -- "$SSH_KEYS" "$file" >"$file.gpub"
+    [ $? -le 1 ] && mv "$file.gpub" "$file" || gpub_fail ssh-keys "cannot write $file"
+    CHANGED=$((CHANGED + 1))
+  fi
+  gpub_ok_since "$before"
+  gpub_done
+}
+
 gpub_leave() {
   gpub_begin
-  gpub_leave_stop
-  gpub_leave_wipe
-  gpub_leave_reset
+  if gpub_is_ours; then
+    gpub_leave_stop
+    gpub_leave_wipe
+    gpub_leave_reset
+  fi
   gpub_done
 }

@@ -29,6 +29,24 @@ gpub_joined_ca() {
   [ ! -r "$file" ] || cat "$file"
 }
 
+# LEFTOVER: the node of an earlier lease of this very broker, which is over.  Everything else has an owner.
+gpub_check_leftovers() {
+  [ -e "$UNIT" ] || [ -e "$KUBECONF" ] || return 0
+  gpub_is_ours && return 0
+  read -r by as 2>/dev/null <"$OURS" || by=
+  if [ "$by" = "$OWNER" ] && [ -n "$as" ]; then
+    [ "$as" = "${LEFTOVER-}" ] || gpub_fail host-in-use "this machine is the node $as, of another lease of this broker"
+    gpub_wait_note "removing what is left of node $as"
+    RESET=1
+    gpub_leave_stop
+    gpub_leave_wipe
+    gpub_leave_reset
+    gpub_step preflight 'what this machine is'
+  elif [ -e "$UNIT" ]; then
+    gpub_fail existing-k0s 'a k0s is here that this broker did not install: run k0s stop and k0s reset first'
+  fi
+}
+
 gpub_check_existing() {
   if [ -e "$KUBECONF" ] && [ -s "$DIR/ca.pem" ]; then
     gpub_joined_ca | tr -d ' \r\n' >"$DIR/joined.pem"
@@ -137,6 +155,7 @@ gpub_check_params() {
 gpub_more_preflight() {
   gpub_check_params
   gpub_read_token
+  gpub_check_leftovers
   gpub_check_existing
   if [ "$(stat -fc %T /sys/fs/cgroup)" != cgroup2fs ]; then
     [ "$(gpub_minor)" -lt 35 ] || gpub_fail cgroup-v1 'k0s 1.35 and later need cgroup v2: boot with systemd.unified_cgroup_hierarchy=1'

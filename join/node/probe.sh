@@ -125,6 +125,10 @@ gpub_probe_k0s() {
     break
   done
   gpub_kv unit "$unit"
+  if read -r by as 2>/dev/null </var/lib/gpubroker-node/installed; then
+    gpub_kv installed_by "$by"
+    gpub_kv installed_as "$as"
+  fi
   dropin=/etc/k0s/containerd.d/10-gpubroker-nvidia.toml
   sum=absent
   [ -r "$dropin" ] && sum=$(sha256sum <"$dropin" | cut -d' ' -f1)

@@ -262,6 +262,7 @@ gpub_worker() {
   gpub_begin
   gpub_check_machine
   gpub_check_gpus
+  [ -z "${OWNER-}" ] || echo "$OWNER $NODE_NAME" | gpub_put "$OURS" 0644
   gpub_runtime
   gpub_binary
   gpub_install

@@ -172,7 +172,6 @@ def usage(b):
             (["orphans", "adop", "a/b"], "did you mean 'adopt'"), (["orphans", "adopt", "a"], "PROVIDER/ID"),
             (["orphans", "release"], "PROVIDER/ID"), (["orphans", "ignore", "/b"], "PROVIDER/ID"),
             (["clusters", "rendr", "a"], "did you mean 'render'"), (["clusters", "render"], "needs a cluster"),
-            (["join", "--host", "u@h", "--cluster", "c"], "not in this version"),
             (["providers", "chek", "a"], "did you mean 'check'"), (["watch", "--json"], "--jsonl"),
             (["completion", "fish"], "bash and zsh")):
         r = run(b, *words)

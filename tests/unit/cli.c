@@ -211,6 +211,26 @@ test_port (void)
 }
 
 static void
+test_host (void)
+{
+  static const char *const refused[] = { "10.0.0.5",     "@10.0.0.5", "root@",        "root@h:0",
+                                         "root@h:65536", "root@[::1", "root@[::1]22", "root@:22" };
+
+  is_json (parse_host ("root@10.0.0.5", NULL),
+           "{\"address\":\"10.0.0.5\",\"port\":22,\"user\":\"root\"}", "root@10.0.0.5");
+  is_json (parse_host ("ubuntu@gpu.example.net:2222", NULL),
+           "{\"address\":\"gpu.example.net\",\"port\":2222,\"user\":\"ubuntu\"}", "with a port");
+  is_json (parse_host ("root@[2001:db8::5]:2222", NULL),
+           "{\"address\":\"2001:db8::5\",\"port\":2222,\"user\":\"root\"}", "IPv6 with a port");
+  is_json (parse_host ("root@[2001:db8::5]", NULL),
+           "{\"address\":\"2001:db8::5\",\"port\":22,\"user\":\"root\"}", "IPv6 in brackets");
+  is_json (parse_host ("root@2001:db8::5", NULL),
+           "{\"address\":\"2001:db8::5\",\"port\":22,\"user\":\"root\"}", "IPv6 without");
+  for (size_t i = 0; i < N_ELEMENTS (refused); i++)
+    is_json (parse_host (refused[i], NULL), "", refused[i]);
+}
+
+static void
 test_on_failure (void)
 {
   is_json (parse_on_failure ("keep", NULL), "{\"action\":\"keep\"}",
@@ -355,6 +375,7 @@ main (void)
   test_gib ();
   test_gpu ();
   test_port ();
+  test_host ();
   test_on_failure ();
   test_since ();
   test_args ();
