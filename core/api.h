@@ -22,6 +22,8 @@ typedef void api_fn (struct ask *q);
 api_fn api_ping, api_leases, api_lease, api_wait, api_events, api_providers, api_clusters, api_logs;
 /* api_offers.c */
 api_fn api_offers, api_explain;
+/* api_boot.c: `logs` of the boot; it answers later */
+void api_boot_log (struct ask *q, struct lease *l);
 /* api_cost.c */
 api_fn api_cost;
 /* api_rent.c */

@@ -157,6 +157,13 @@ api_explain (struct ask *q)
   json_t *attempts = json_array (), *j;
   struct view v;
 
+  if (l && lease_own (l)) { /* no offer was in question */
+    api_final (q, json_pack ("{s:o, s:[], s:[]}", "lease", lease_json (l, now_ms (), true),
+                             "attempts", "rejected"));
+    lease_free (old);
+    json_decref (attempts);
+    return;
+  }
   if (l && look (q, json_object_get (l->request, "filter"), l->cluster,
                  json_i64 (l->request, "ttl_ms", 0), &v) == 0) {
     for (size_t i = 0; i < l->nattempts; i++)

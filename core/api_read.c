@@ -202,12 +202,11 @@ api_lease (struct ask *q)
 void
 api_logs (struct ask *q)
 {
-  struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), false, &old);
+  bool boot = json_bool (q->body, "boot", false); /* the machine's own words are its tenant's */
+  struct lease *old, *l = api_find (q, json_str (q->body, "lease", NULL), boot, &old);
 
-  if (l && json_bool (q->body, "boot", false))
-    api_refuse (q, "bad-request",
-                "log in and read /var/log/cloud-init-output.log: gpubroker-cli ssh",
-                "the boot log: not in this version");
+  if (l && boot)
+    api_boot_log (q, l);
   else if (l)
     api_final (q, json_pack ("{s:o}", "lines", api_log_lines (q->b, l->number)));
   lease_free (old);

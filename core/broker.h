@@ -218,7 +218,11 @@ void rent_booting (struct lease *l);
 void rent_match_context (struct broker *b, const char *cluster, int64_t ttl_ms,
                          struct match_context *c);
 json_t *rent_target (const struct attempt *a);
-/* Calls the ssh runner, with the key that opens the machine now. */
+/* The key that came with a machine of somebody's own, while it is needed; NULL: the broker's own
+ * opens it.  *s borrows it until rent_forget_key. */
+char *rent_lent_key (const struct lease *l, struct child_secret *s);
+void rent_forget_key (char *key, const struct child_secret *s);
+/* Calls the ssh runner, with the key that opens the machine now; at most one secret beside it. */
 void rent_ssh (struct lease *l, const struct call *call);
 
 /* own.c - machines that somebody owns (`join` with a host) */

@@ -82,6 +82,7 @@ libcore_la_SOURCES  = \
 	%D%/broker.h %D%/store_sql.h \
 	%D%/api.c %D%/api.h \
 	%D%/api_admin.c \
+	%D%/api_boot.c \
 	%D%/api_cost.c \
 	%D%/api_host.c \
 	%D%/api_lease.c \

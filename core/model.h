@@ -94,12 +94,13 @@ struct lease {
   struct child *call_child;
   uint64_t timer;
   char *step_name, *step_text;
-  json_t *quoted;   /* what the call in flight is about: the offer, the machine */
-  json_t *rows;     /* of the last verification */
-  json_t *facts;    /* what the node said of itself in the last probe or script */
-  char *join_token; /* between mint and bootstrap; zeroed after */
-  json_t *minted;   /* the rest of mint's answer */
-  bool warned;      /* expiry */
+  json_t *quoted;    /* what the call in flight is about: the offer, the machine */
+  json_t *rows;      /* of the last verification */
+  json_t *facts;     /* what the node said of itself in the last probe or script */
+  char *join_token;  /* between mint and bootstrap; zeroed after */
+  json_t *minted;    /* the rest of mint's answer */
+  bool warned;       /* expiry */
+  bool reading_boot; /* somebody waits for its boot log */
 };
 
 enum op_state { OP_RUNNING, OP_DONE, OP_FAILED, OP_CANCELLED };

@@ -50,23 +50,38 @@ rent_target (const struct attempt *a)
   return t;
 }
 
+char *
+rent_lent_key (const struct lease *l, struct child_secret *s)
+{
+  char *key = lease_lent_key (l) ? identity_get (l, &s->len) : NULL;
+
+  s->name = "ssh_key";
+  s->bytes = key;
+  return key;
+}
+
+void
+rent_forget_key (char *key, const struct child_secret *s)
+{
+  if (key)
+    explicit_bzero (key, s->len);
+  free (key);
+}
+
 void
 rent_ssh (struct lease *l, const struct call *call)
 {
-  struct child_secret all[4] = { { NULL, NULL, 0 } };
+  struct child_secret all[2] = { { NULL, NULL, 0 } };
   struct call with = *call;
-  size_t len = 0;
-  char *key = lease_lent_key (l) ? identity_get (l, &len) : NULL;
+  char *key;
 
-  for (with.nsecrets = 0; with.nsecrets < call->nsecrets; with.nsecrets++)
-    all[with.nsecrets] = call->secrets[with.nsecrets];
-  if (key)
-    all[with.nsecrets++] = (struct child_secret){ "ssh_key", key, len };
+  if (call->nsecrets)
+    all[0] = call->secrets[0];
+  key = rent_lent_key (l, &all[call->nsecrets]);
   with.secrets = all;
+  with.nsecrets += key ? 1 : 0;
   call_lease (l, l->broker->ssh, &with);
-  if (key)
-    explicit_bzero (key, len);
-  free (key);
+  rent_forget_key (key, &all[call->nsecrets]);
 }
 
 /* The first time another offer may do better; a machine that somebody kept or used stays the one.

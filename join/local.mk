@@ -18,6 +18,7 @@ node_shell = \
 	%D%/node/common.sh \
 	%D%/node/launch.sh \
 	%D%/node/leave.sh \
+	%D%/node/log.sh \
 	%D%/node/preflight.sh \
 	%D%/node/probe.sh \
 	%D%/node/worker.sh \

@@ -84,9 +84,10 @@ ssh_args_read (struct ssh_args *a, const json_t *body, const char *token, size_t
 
   a->body = json_deep_copy (body);
   args = json_object_get (a->body, "args");
-  if (strcmp (name, "probe") != 0 && strcmp (name, "run") != 0)
+  a->is_run = strcmp (name, "run") == 0;
+  a->is_log = strcmp (name, "log") == 0;
+  if (!a->is_run && !a->is_log && strcmp (name, "probe") != 0)
     return err_set (e, ERR_UNSUPPORTED, "the ssh runner has no call '%.40s'", name);
-  a->is_run = *name == 'r';
   if (read_target (a, json_object_get (args, "target"), e) < 0)
     return -1;
   return a->is_run ? read_run (a, args, token, token_len, e) : 0;

@@ -14,7 +14,7 @@ struct ssh_args {
   const char *host, *users[ARGS_USERS_MAX], *hostkey; /* hostkey: NULL when none is pinned */
   int port;
   size_t nusers;
-  bool is_run; /* else a probe */
+  bool is_run, is_log; /* else a probe */
   struct script_run run;
   char hash[65], *token;
 };

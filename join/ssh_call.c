@@ -19,6 +19,7 @@ enum {
   ROUND_MS = FOLLOW_S * 1000 + 30000,
   PROBE_MS = 60000,
   DEADLINE_MS = 60000, /* of a call that names none */
+  LOG_MAX = 96 * 1024, /* escaped it still fits into a frame */
 };
 
 struct call {
@@ -43,6 +44,7 @@ struct call {
   bool launched;
   int64_t offset;
   json_t *facts, *log, *end;
+  size_t log_bytes;
   unsigned progress;
   const struct call_world *world; /* while call_step runs */
 };
@@ -186,7 +188,8 @@ on_end (struct call *c, char *value)
 static void
 on_log (struct call *c, char *value)
 {
-  if (json_array_size (c->log) >= OUTPUT_LOG_LINES)
+  c->log_bytes += strlen (value);
+  if (json_array_size (c->log) >= OUTPUT_LOG_LINES || c->log_bytes > LOG_MAX)
     return;
   redact (value);
   json_array_append_new (c->log, json_string (value));
@@ -231,6 +234,8 @@ on_output (void *arg, const char *bytes, size_t n)
 static char *
 next_input (struct call *c)
 {
+  if (c->args.is_log)
+    return script_log ();
   if (!c->args.is_run)
     return script_probe ();
   return c->launched ? script_follow (&c->args.run, c->offset, FOLLOW_S)
@@ -301,6 +306,8 @@ succeed (struct call *c)
       json_pack ("{s:s, s:s, s:O, s:I}", "hostkey", c->hostkey, "user", c->args.users[c->user],
                  "facts", c->facts, "ms", (json_int_t) (clock_boot_ms () - c->began));
 
+  if (c->args.is_log)
+    json_object_set (value, "log", c->log);
   if (c->args.is_run) {
     json_object_update (value, c->end);
     json_object_set (value, "log_tail", c->log);

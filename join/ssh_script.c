@@ -198,6 +198,17 @@ script_probe (void)
   return t.at;
 }
 
+char *
+script_log (void)
+{
+  struct text t = { 0 };
+
+  add (&t, node_script ("common"));
+  add (&t, node_script ("log"));
+  add (&t, "gpub_log </dev/null\n");
+  return t.at;
+}
+
 static void
 add_follow (struct text *t, const struct script_run *r, int64_t offset, int wait_s)
 {

@@ -13,6 +13,7 @@ SYSTEM_TESTS += \
 	tests/system/bad_input.py \
 	tests/system/bad_machines.py \
 	tests/system/bad_plugins.py \
+	tests/system/boot_log.py \
 	tests/system/canary.py \
 	tests/system/join_host.py \
 	tests/system/lost_replies.py \
@@ -32,6 +33,7 @@ EXTRA_DIST   += \
 	%D%/system/bad_input.py \
 	%D%/system/bad_machines.py \
 	%D%/system/bad_plugins.py \
+	%D%/system/boot_log.py \
 	%D%/system/canary.py \
 	%D%/system/join_host.py \
 	%D%/system/lost_replies.py \

@@ -95,6 +95,7 @@ def life(b, c, m, key):
     t.eq(n[lease["node"]]["status"]["allocatable"]["nvidia.com/gpu"], "2", "and its GPUs")
     t.eq(kept_keys(b), [], "the key is not kept")
     nowhere(b, secret_of(key), "and is in no file of the broker")
+    t.eq(b.cli("explain", "lab")[0], 0, "it has nothing to explain, and can be asked")
     code, out = join(b, m, key)
     t.eq((code, out.split()[0]), (0, lease["id"]), "joined again it is the same lease")
     try:
