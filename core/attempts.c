@@ -66,8 +66,10 @@ attempt_happens (struct attempt *a, enum attempt_event ev)
   }
   if (attempt_ended (a->state)) {
     a->ended_ms = now_ms ();
+    spent_ended (a, 1);
     a->wanted = false;
   } else if (attempt_ended (was)) {
+    spent_ended (a, -1);
     a->ended_ms = 0;
     a->gone_seen = 0;
   }

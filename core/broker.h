@@ -14,6 +14,7 @@
 #include "core/loop.h"
 #include "core/match.h"
 #include "core/memory.h"
+#include "core/metrics.h"
 #include "core/model.h"
 #include "core/offers.h"
 #include "core/sshkey.h"
@@ -107,6 +108,8 @@ struct broker {
   bool stopping;
   int exit_code;
   struct freeze freeze;
+  struct metrics metrics;
+  int64_t spent_udollar; /* on attempts that have ended (spent.c) */
 
   struct match_locality *localities; /* of the configuration, as the matcher wants them */
 
@@ -285,6 +288,11 @@ uint32_t budget_leases (const struct broker *b, const char *owner);
 /* May this owner spend that much more per hour?  The text says which limit refuses it. */
 int budget_admit (const struct broker *b, const char *owner, int64_t more_udollar,
                   const struct lease *except, struct err *e);
+
+/* spent.c - what was spent in all */
+void spent_start (struct broker *b);
+void spent_ended (const struct attempt *a, int sign); /* 1: it ended; -1: it is there again */
+int64_t spent_total (const struct broker *b, int64_t now);
 
 /* api.c - requests */
 void api_request (void *broker, const struct bus_request *r);

@@ -51,6 +51,7 @@ struct conf_broker {
   char *name, *state_dir, *run_dir;
   char *provider_dir;                  /* NULL: where they were installed */
   char *notify_command, *metrics_file; /* NULL: none */
+  int64_t metrics_every_ms;
   int log_level;                       /* syslog */
   uint32_t keep_days;
   int64_t orphans_release_after_ms; /* 0: orphans are only reported */

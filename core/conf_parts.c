@@ -17,6 +17,7 @@ conf_part_defaults (struct conf *c)
   conf_set (&c->broker.run_dir, "/run/gpubroker");
   c->broker.log_level = 6;
   c->broker.keep_days = 30;
+  c->broker.metrics_every_ms = 15000;
 
   c->defaults.ttl_ms = HOURS (12);
   c->defaults.deadline_ms = MINUTES (45);
@@ -49,13 +50,19 @@ conf_read_broker (const config_setting_t *s, struct conf *c, struct err *e)
     { "provider_dir", FIELD_PATH, offsetof (struct conf_broker, provider_dir), NULL, NULL },
     { "notify_command", FIELD_PATH, offsetof (struct conf_broker, notify_command), NULL, NULL },
     { "metrics_file", FIELD_PATH, offsetof (struct conf_broker, metrics_file), NULL, NULL },
+    { "metrics_every", FIELD_DURATION, offsetof (struct conf_broker, metrics_every_ms), NULL,
+      NULL },
     { "log_level", FIELD_CHOICE, offsetof (struct conf_broker, log_level), levels, NULL },
     { "keep_days", FIELD_COUNT, offsetof (struct conf_broker, keep_days), NULL, NULL },
     { "orphans_release_after", FIELD_TTL, offsetof (struct conf_broker, orphans_release_after_ms),
       NULL, NULL },
   };
 
-  return conf_group (s, c->path, "broker", fields, N_ELEMENTS (fields), &c->broker, e);
+  if (conf_group (s, c->path, "broker", fields, N_ELEMENTS (fields), &c->broker, e) < 0)
+    return -1;
+  if (c->broker.metrics_every_ms < 1000)
+    return conf_error (s, c->path, e, "'metrics_every' in broker must be at least \"1s\"");
+  return 0;
 }
 
 /* "keep", "keep:2h" or "release". */

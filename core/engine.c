@@ -194,6 +194,8 @@ engine_event (struct lease *l, enum lease_event ev)
             lease_state_name (l->state), lease_event_name (ev));
     return false;
   }
+  if (ev == LEV_COMMITTED || ev == LEV_CREATED || ev == LEV_REACHED)
+    metrics_step (&l->broker->metrics, lease_state_name (l->state), now_ms () - l->state_ms);
   call_give_up (l);
   lease_forget_token (l); /* only the state that minted it has a use for it */
   l->state = next.state;

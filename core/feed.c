@@ -146,6 +146,7 @@ feed_tick (void)
 void
 feed_alarm (struct broker *b, const char *what, const char *text)
 {
+  metrics_alarm (&b->metrics, what);
   log_at (LOG_ALERT, "alarm", "what=%s text=\"%s\"", what, text);
   feed_broker (b, what, text);
   if (!b->rebuild) /* a person is watching */

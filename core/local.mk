@@ -103,6 +103,8 @@ libcore_la_SOURCES  = \
 	%D%/identity.c %D%/identity.h \
 	%D%/lease.c %D%/lease.h \
 	%D%/mark.c \
+	%D%/metrics.c %D%/metrics.h \
+	%D%/metrics_file.c \
 	%D%/model.c %D%/model.h \
 	%D%/model_json.c \
 	%D%/ops.c \
@@ -129,6 +131,7 @@ libcore_la_SOURCES  = \
 	%D%/fault.c %D%/fault.h \
 	%D%/heap.c %D%/heap.h \
 	%D%/loop.c %D%/loop.h \
+	%D%/spent.c \
 	%D%/sshkey.c %D%/sshkey.h \
 	%D%/strike.c %D%/strike.h \
 	%D%/supervise.c %D%/supervise.h %D%/supervise_int.h \
@@ -177,5 +180,5 @@ test_mark_t_LDADD    = libcore.la
 check_PROGRAMS      += test_lease.t test_mark.t test_store.t
 TESTS               += test_lease.t test_mark.t test_store.t
 
-SYSTEM_TESTS        += tests/system/orphans.py tests/system/rebuild.py
-EXTRA_DIST          += tests/system/orphans.py tests/system/rebuild.py
+SYSTEM_TESTS        += tests/system/metrics.py tests/system/orphans.py tests/system/rebuild.py
+EXTRA_DIST          += tests/system/metrics.py tests/system/orphans.py tests/system/rebuild.py

@@ -295,6 +295,8 @@ item (struct lease *l, struct attempt *a, const json_t *i)
 static void
 next_stage (struct lease *l, const struct step *s)
 {
+  if (l->stage_ms) /* not across a restart */
+    metrics_step (&l->broker->metrics, s->name, now_ms () - l->stage_ms);
   l->stage = stage_of (s) + 1;
   l->tries = 0;
   l->stage_ms = now_ms ();
@@ -347,6 +349,7 @@ step_failed (struct lease *l, const struct step *s, json_t *f, int tries)
   }
   if (mismatch)
     pipeline_remember_mismatch (lease_attempt (l), json_str (f, "message", code));
+  metrics_step_failed (&l->broker->metrics, s->name);
   engine_fail (l, f, mismatch);
 }
 

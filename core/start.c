@@ -196,6 +196,7 @@ open_books (struct broker *b, const char *instance, struct err *e)
   if (store_each_live (b->store, take_lease, b, e) < 0 ||
       store_each_op (b->store, 0, true, take_op, b, e) < 0)
     return -1;
+  spent_start (b);
   b->memory = memory_new ();
   memory = store_meta (b->store, "memory");
   if (memory) {
@@ -430,6 +431,7 @@ start_broker (struct broker *b, struct err *e)
   wake_all (b);
   api_extend_again (b);
   prune (b);
+  metrics_start (b);
   return 0;
 }
 

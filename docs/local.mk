@@ -6,7 +6,7 @@ dist_schema_DATA = \
 	%D%/schema/lease.json %D%/schema/offer.json %D%/schema/operation.json %D%/schema/orphan.json \
 	%D%/schema/progress.json %D%/schema/provider.json %D%/schema/rejection.json
 exampledir        = $(docdir)/examples
-dist_example_DATA = %D%/examples/gpubroker.conf
+dist_example_DATA = %D%/examples/alerts.yml %D%/examples/gpubroker.conf
 dist_example_SCRIPTS = %D%/examples/events.py %D%/examples/rent.py
 
 dist_doc_DATA = README.md HACKING.md SECURITY.md NEWS LICENSE %D%/operations.md %D%/protocol.md %D%/cluster-codes.md
