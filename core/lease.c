@@ -92,6 +92,7 @@ static const struct edge edges[] = {
   { LEASE_RELEASING,   LEV_STUCK,         LEASE_LEAKED,       LACT_ALARM },
 
   { LEASE_LEAKED,      LEV_ALL_GONE,      LEASE_RELEASED,     LACT_RELEASE_DONE | LACT_ENDED },
+  { LEASE_LEAKED,      LEV_RELEASE_EMPTY, LEASE_FAILED_EMPTY, LACT_RELEASE_DONE | LACT_ENDED },
 };
 
 static const struct {

@@ -73,6 +73,7 @@ static const char *const wanted[] = {
   "failed-kept stopped -> interrupted 32",
   "failed-kept gone -> lost 65",
   "leaked all-gone -> released 72",
+  "leaked release-empty -> failed-empty 72",
 };
 
 static int
