@@ -65,6 +65,7 @@ created (struct lease *l, struct attempt *a, const struct call_result *r)
 {
   enum err_kind kind = r->err.kind;
 
+  a->sent_until_ms = now_ms ();
   if (a->state == ATTEMPT_CREATED && kind != ERR_NONE && kind != ERR_UNKNOWN)
     kind = ERR_INVALID; /* it exists and failed: remove it */
   switch (kind) {
@@ -114,16 +115,25 @@ send_create (struct attempt *a, struct provider *p)
 
 /* ---- find ---- */
 
+/* Has the cloud had the time that it takes to show what a create made?  The request may have left
+ * at any moment before the call ended; with the end of it unseen, before the first question. */
+bool
+attempt_visible (struct attempt *a)
+{
+  const struct provider *p = provider (a);
+  bool doubt = a->state == ATTEMPT_SENT || a->state == ATTEMPT_UNKNOWN;
+
+  if (!a->sent_until_ms)
+    a->sent_until_ms = doubt || a->created_ms == 0 ? now_ms () : a->created_ms;
+  return p && now_ms () > a->sent_until_ms + p->visibility_lag_ms;
+}
+
 static void
 found (struct lease *l, struct attempt *a, const struct call_result *r)
 {
-  struct provider *p = provider (a);
-  int64_t lag = p ? p->visibility_lag_ms : 0;
-
   if (a->seen)
     return;
-  if (r->err.kind != ERR_NONE || a->scopes_bad || !a->scopes_done ||
-      now_ms () < a->sent_wall_ms + lag)
+  if (r->err.kind != ERR_NONE || a->scopes_bad || !a->scopes_done || !attempt_visible (a))
     a->absent = 0;
   else if (++a->absent >= ABSENT_TIMES) {
     not_created (l, a);

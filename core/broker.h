@@ -209,6 +209,7 @@ void attempt_name (const struct attempt *a, char name[51]); /* of the machine an
 int64_t attempt_not_after (int64_t expires_ms); /* when the cloud itself ends it; 0: never */
 /* Does the answer to a get of it, already learnt, say that it is gone? */
 bool attempt_answer_gone (const struct attempt *a, const struct call_result *r);
+bool attempt_visible (struct attempt *a);
 /* Remembers the failure of what the cloud had accepted at first. */
 void attempt_remember (struct attempt *a, const struct err *why);
 

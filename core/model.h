@@ -47,17 +47,19 @@ struct attempt {
 
   /* Not stored. */
   struct lease *lease;
-  bool fresh;       /* committed in this process's life; its create was not yet answered */
-  uint32_t call;    /* in flight, 0 none */
-  uint64_t timer;   /* next look, 0 none */
-  int tries;        /* of what it is doing, for the back-off */
-  int absent;       /* complete searches in a row that found nothing */
-  bool scopes_done; /* during a find: at least one scope completed */
-  bool scopes_bad;  /* during a find: a scope did not complete */
-  bool seen;        /* during a find or get: the machine came */
-  bool asked;       /* remove was accepted in this process's life */
-  bool marked;      /* of an adopted lease: it carried our mark when last asked for */
-  bool shown;       /* since the list began: seen, and not stopped */
+  bool fresh; /* committed in this process's life; its create was not yet answered */
+  int64_t
+      sent_until_ms; /* until then its create may have been on its way to the cloud; 0 unknown */
+  uint32_t call;     /* in flight, 0 none */
+  uint64_t timer;    /* next look, 0 none */
+  int tries;         /* of what it is doing, for the back-off */
+  int absent;        /* complete searches in a row that found nothing */
+  bool scopes_done;  /* during a find: at least one scope completed */
+  bool scopes_bad;   /* during a find: a scope did not complete */
+  bool seen;         /* during a find or get: the machine came */
+  bool asked;        /* remove was accepted in this process's life */
+  bool marked;       /* of an adopted lease: it carried our mark when last asked for */
+  bool shown;        /* since the list began: seen, and not stopped */
 };
 
 struct lease {

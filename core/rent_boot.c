@@ -212,7 +212,6 @@ static void
 booted (struct lease *l, struct attempt *none, const struct call_result *r)
 {
   struct attempt *a = lease_attempt (l);
-  struct provider *p = provider_find (l->broker, a->provider);
   const json_t *machine = json_object_get (l->quoted, "machine");
   bool gone = attempt_answer_gone (a, r);
 
@@ -223,7 +222,7 @@ booted (struct lease *l, struct attempt *none, const struct call_result *r)
     return;
   }
   /* Not found soon after a create is the cloud's lag; later, and again, it is the truth. */
-  if (gone && now_ms () > a->sent_wall_ms + p->visibility_lag_ms && ++a->absent >= 3) {
+  if (gone && attempt_visible (a) && ++a->absent >= 3) {
     failed_boot (l, "machine-vanished", "the provider says that it is gone", LEV_GONE);
     return;
   }
@@ -243,8 +242,8 @@ rent_booting (struct lease *l)
     return;
   }
   if (l->stage == 1 || lease_own (l)) {
-    rent_ssh (l, &(struct call){ "probe", json_pack ("{s:o}", "target", rent_target (a)), 30000,
-                                 false, NULL, 0, NULL, answers });
+    rent_ssh (l, &(struct call){ "probe", json_pack ("{s:o}", "target", rent_target (a)),
+                                 l->broker->times.call / 2, false, NULL, 0, NULL, answers });
     return;
   }
   if (!p) {

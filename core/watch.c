@@ -114,13 +114,12 @@ item (struct lease *l, struct attempt *a, const json_t *i)
 static void
 answered (struct lease *l, struct attempt *a, const struct call_result *r)
 {
-  const struct provider *p = provider_find (l->broker, a->provider);
   bool stopped;
 
   if (watched (l) != a)
     return;
   if (attempt_answer_gone (a, r)) {
-    if (p && now_ms () > a->sent_wall_ms + p->visibility_lag_ms)
+    if (attempt_visible (a))
       gone (l, a);
     return;
   }

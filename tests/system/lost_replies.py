@@ -82,6 +82,8 @@ def ordering(b, cloud):
     case(b, cloud, "truncated answer", create("truncated"), [OK])
     case(b, cloud, "dropped before the effect", create("drop"), [("gone", "not-created"), OK])
     case(b, cloud, "seen late, reply lost", create("late", seconds=0.8) + create("lost-reply"), [OK])
+    case(b, cloud, "asked late, seen late, reply lost",
+         [{"on": "types", "kind": "delay", "seconds": 0.7, "times": -1}] + create("late", seconds=0.8) + create("lost-reply"), [OK])
     case(b, cloud, "throttled", create("throttled", retry_after=1), [OK])
     case(b, cloud, "500 before the effect", create("broken"), [("gone", "not-created"), OK])
 
