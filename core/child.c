@@ -60,6 +60,7 @@ child_confine (struct err *e)
   signal (SIGPIPE, SIG_IGN);
   signal (SIGTERM, SIG_IGN); /* the daemon ends us by closing fd 3 once sent effects are done */
   signal (SIGINT, SIG_IGN);
+  signal (SIGHUP, SIG_IGN); /* sent to all of us, it is meant for the daemon: reload */
   trim_environment ();
   if (fstat (WIRE_FD, &st) < 0 || !S_ISSOCK (st.st_mode))
     return err_set (e, ERR_INVALID, "fd %d is no socket: gpubrokerd starts this program, not a person",
