@@ -40,6 +40,8 @@ struct times {
   int64_t comeback; /* how long a dead provider is waited for before its offers count as none */
   int64_t restart;  /* the first delay before a dead child is started again */
   int64_t lag;      /* the most that a provider's visibility lag may be */
+  int64_t grace;    /* how far past its deadline a child may return from a call */
+  int64_t ping;     /* between two questions whether a child is there */
 };
 
 struct provider {

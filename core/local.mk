@@ -142,6 +142,7 @@ libcore_la_SOURCES  = \
 	%D%/supervise_frame.c \
 	%D%/supervise_io.c \
 	%D%/supervise_proc.c \
+	%D%/supervise_pulse.c \
 	%D%/supervise_send.c \
 	$(NULL)
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'

@@ -42,6 +42,8 @@ static const struct times usual = {
   .restart = 1000,
   .comeback = 60000,
   .lag = 10 * 60000,
+  .grace = 5000,
+  .ping = 10000,
 };
 
 static void
@@ -54,7 +56,7 @@ override_times (struct times *t)
 #define T(m) { #m, offsetof (struct times, m) }
     T (poll),   T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot),
     T (create), T (call),    T (listing),   T (join),      T (verify),    T (stable),
-    T (warn),   T (restart), T (lag),       T (knock),
+    T (warn),   T (restart), T (lag),       T (knock),     T (grace),     T (ping),
 #undef T
   };
   const char *text = getenv ("GPUB_TEST_TIMES");
@@ -396,6 +398,8 @@ start_base (struct broker *b, const char *instance, struct err *e)
                                                    b->conf.defaults.disk_gib });
   start_localities (b);
   start_times.delay_min = b->times.restart;
+  start_times.grace = b->times.grace;
+  start_times.ping = b->times.ping;
   b->supervisor = supervisor_new (b->loop, &start_times, e);
   if (!b->supervisor || loop_signal (b->loop, SIGTERM, stop, b, e) < 0 ||
       loop_signal (b->loop, SIGINT, stop, b, e) < 0)

@@ -11,6 +11,7 @@
 const struct supervise_times supervise_times_default = {
   .hello = 10 * 1000,
   .ready = 30 * 1000,
+  .ping = 10 * 1000,
   .grace = 5 * 1000,
   .delay_min = 1000,
   .delay_max = 5 * 60 * 1000,

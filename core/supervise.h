@@ -23,6 +23,7 @@ struct child;
 
 struct supervise_times {              /* milliseconds */
   int64_t hello, ready;               /* from spawn to HELLO, from there to READY */
+  int64_t ping;                       /* between two; a child that misses three hangs */
   int64_t grace;                      /* how far past its deadline a call may return */
   int64_t delay_min, delay_max;       /* restart; doubles in between */
   int64_t steady;                     /* up for so long: the next death starts again at delay_min */

@@ -215,6 +215,14 @@ on_log (struct proc *p, const struct wire_frame *f, const json_t *body, struct e
   return 0;
 }
 
+/* That it came is all it says. */
+static int
+on_ping (struct proc *p, const struct wire_frame *f, const json_t *body, struct err *e)
+{
+  (void) p, (void) f, (void) body, (void) e;
+  return 0;
+}
+
 typedef int frame_fn (struct proc *p, const struct wire_frame *f, const json_t *body,
                       struct err *e);
 
@@ -235,6 +243,7 @@ static const struct {
   [WIRE_CANCEL] = { .name = "CANCEL" },
   [WIRE_LOG] = { "LOG", on_log, 1u << PROC_HELLO | 1u << PROC_CONFIGURED | 1u << PROC_UP,
                  JSON_MAX_TOKENS },
+  [WIRE_PING] = { "PING", on_ping, 1u << PROC_UP, JSON_MAX_TOKENS },
 };
 
 int

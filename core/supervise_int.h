@@ -9,6 +9,7 @@
  * supervise_call.c   a call: queue, deadline, end
  * supervise_send.c   to which process it goes
  * supervise_blame.c  the calls of a dead process
+ * supervise_pulse.c  is a process still there
  *
  * A process serves either its child's queue ("main"), or only the calls it was started for ("cell":
  * the suspects of a crash), or is retired: takes nothing new, and ends when nothing holds it.
@@ -73,7 +74,7 @@ struct proc {
   enum proc_stage stage;
   bool cell;
   bool retired; /* takes no more calls from anywhere */
-  bool stuck;   /* a call did not return: killed as soon as no mutation holds it */
+  bool stuck;   /* a call or it did not return: killed as soon as no mutation holds it */
   bool refused; /* it did not like its configuration, or we not its version */
   bool closing; /* our sending end closes once out is empty */
   bool shut;    /* it is closed */
@@ -82,7 +83,8 @@ struct proc {
   struct wire_buf in, out;
   size_t frame_left; /* of the frame being written, while faults are counted */
   uint64_t timer;
-  uint32_t last_id; /* the highest call id it was given */
+  unsigned unanswered; /* PINGs since it was heard last */
+  uint32_t last_id;    /* the highest call id it was given */
   struct call_list calls;
   size_t ncalls, parallel;
   int64_t up_at;
@@ -187,6 +189,9 @@ void calls_refuse_late (struct child *c); /* queued ones that cannot make it bef
 /* supervise_send.c */
 void calls_dispatch (struct child *c); /* from the queue to processes with room */
 void calls_send (struct proc *p);      /* what it was given before it was up */
+
+/* supervise_pulse.c */
+void pulse_start (struct proc *p); /* it is up */
 
 /* supervise_blame.c */
 void calls_of_dead (struct proc *p, bool crashed);

@@ -14,11 +14,13 @@ take_frames (struct proc *p)
   struct wire_frame f;
   int rc = 0;
 
-  while (p->stage != PROC_LOST && !p->child->freed && (rc = wire_next (&p->in, &f, &e)) == 1)
+  while (p->stage != PROC_LOST && !p->child->freed && (rc = wire_next (&p->in, &f, &e)) == 1) {
+    p->unanswered = 0;
     if (frame_take (p, &f, &e) < 0) {
       rc = -1;
       break;
     }
+  }
   if (rc < 0)
     proc_break (p, &e);
   if (p->in.start == p->in.end && p->in.cap > 2 * WIRE_MAX_BODY)

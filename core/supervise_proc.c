@@ -205,7 +205,7 @@ proc_up (struct proc *p, size_t parallel)
   p->parallel = parallel;
   p->up_at = clock_boot_ms ();
   loop_cancel (p->child->sup->loop, p->timer);
-  p->timer = 0;
+  pulse_start (p);
 }
 
 void
@@ -260,7 +260,7 @@ proc_check_idle (struct proc *p)
   if (p->stuck) {
     if (held_by_mutation (p))
       return;
-    log_at (LOG_WARNING, "child.killed", "name=%s pid=%d reason=\"a call did not return\"",
+    log_at (LOG_WARNING, "child.killed", "name=%s pid=%d reason=\"it or a call did not return\"",
             p->child->name, (int) p->pid);
     proc_kill (p);
   } else if ((p->retired || p->cell) && p->ncalls == 0) {

@@ -27,6 +27,7 @@ enum wire_kind {
   WIRE_RESULT,    /* child: the end of the call */
   WIRE_CANCEL,    /* daemon: stop this call soon; its RESULT still comes */
   WIRE_LOG,       /* child: a log line */
+  WIRE_PING,      /* daemon: are you there; the child gives it back at once */
   WIRE_KIND_END
 };
 

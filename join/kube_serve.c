@@ -312,6 +312,11 @@ on_frame (const struct wire_frame *f, struct err *e)
     send_json (WIRE_READY, 0, ready);
     return 0;
   }
+  case WIRE_PING: {
+    AUTO_JSON json_t *body = json_object ();
+    send_json (WIRE_PING, 0, body);
+    return 0;
+  }
   case WIRE_ACK:
     return 0;
   default:

@@ -159,6 +159,9 @@ on_frame (const struct wire_frame *f)
       if (call_id (r.calls.at[i]) == f->call)
         call_cancel (r.calls.at[i]);
     break;
+  case WIRE_PING:
+    send_json (WIRE_PING, 0, json_object ());
+    break;
   default:
     break;
   }

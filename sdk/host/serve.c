@@ -179,6 +179,9 @@ on_frame (struct host *h, const struct wire_frame *f)
   case WIRE_ACK:
     pool_ack (h, f->call);
     return 0;
+  case WIRE_PING:
+    out_text (&h->out, WIRE_PING, 0, 0, "{}", 2);
+    return 0;
   default:
     return -1;
   }

@@ -268,6 +268,8 @@ take (const struct wire_frame *f)
     snprintf (secret, sizeof secret, "%s=%.*s", name, (int) len, bytes);
   else if (f->kind == WIRE_CONFIG)
     configure (body);
+  else if (f->kind == WIRE_PING)
+    say (WIRE_PING, 0, 0, "{}");
   else if (f->kind == WIRE_CANCEL)
     cancel (f->call);
   else if (f->kind == WIRE_ACK && f->call == acked)

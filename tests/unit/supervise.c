@@ -18,6 +18,7 @@ enum { MAX_CALLS = 64 };
 static const struct supervise_times times = {
   .hello = 2000,
   .ready = 2000,
+  .ping = 500,
   .grace = 100,
   .delay_min = 100,
   .delay_max = 800,
@@ -400,6 +401,56 @@ test_held (void)
   stop (c);
 }
 
+/* Their deadlines are far: what ends them is that their process says nothing any more. */
+static void
+hang (unsigned flags, struct seen **r, struct seen **m)
+{
+  struct child *c = start ("", 8, flags);
+  struct seen *warm = ask (c, "echo"), *after;
+  int64_t old;
+
+  settle ();
+  old = warm->pid;
+  nseen = 0;
+  memset (seen, 0, sizeof seen);
+  *r = ask_for (c, "later", "r", false, 60000);
+  *m = ask_for (c, "later", "m", true, 4000);
+  until (is_sent, c);
+  turns (2);
+  kill ((pid_t) old, SIGSTOP);
+  ok (settle (), "every call to a process that hangs ends");
+  after = ask (c, "echo");
+  settle ();
+  ok (after->err.kind == ERR_NONE && after->pid != old, "another process serves");
+  ok (waitpid ((pid_t) old, NULL, WNOHANG) < 0, "and the one that hung is killed and reaped");
+  stop (c);
+  no_child_left ("a process that hung");
+}
+
+static void
+test_hung (void)
+{
+  struct seen *r, *m;
+  struct child *c;
+  int64_t end;
+
+  hang (0, &r, &m);
+  is_str (r->err.code, "child-died", "a read is lost with it");
+  ok (m->err.kind == ERR_UNKNOWN, "a mutation is UNKNOWN, once its deadline is over");
+  hang (CHILD_REPLAY, &r, &m);
+  ok (r->err.kind == ERR_NONE, "what may be repeated goes on in the new process");
+  c = start ("", 8, 0);
+  until (is_up, c);
+  end = clock_boot_ms () + 3 * times.ping + 500;
+  r = ask_for (c, "echo", "", false, 5000);
+  while (clock_boot_ms () < end)
+    loop_turn (loop, 100, NULL);
+  m = ask (c, "echo");
+  settle ();
+  ok (r->pid == m->pid, "an idle process that answers its PINGs lives on");
+  stop (c);
+}
+
 static void
 test_quarantine (void)
 {
@@ -671,6 +722,7 @@ main (void)
   test_start ();
   test_overdue ();
   test_held ();
+  test_hung ();
   test_quarantine ();
   test_parallel ();
   test_slow_reader ();
