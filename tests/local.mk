@@ -16,6 +16,7 @@ SYSTEM_TESTS += \
 	tests/system/boot_log.py \
 	tests/system/canary.py \
 	tests/system/join_host.py \
+	tests/system/children_killed.py \
 	tests/system/lost_replies.py \
 	tests/system/upkeep.py \
 	tests/system/rent_none.py \
@@ -28,6 +29,7 @@ EXTRA_DIST   += \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
 	%D%/system/upkeep.py \
+	%D%/system/pool.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \
 	%D%/system/bad_input.py \
@@ -36,6 +38,7 @@ EXTRA_DIST   += \
 	%D%/system/boot_log.py \
 	%D%/system/canary.py \
 	%D%/system/join_host.py \
+	%D%/system/children_killed.py \
 	%D%/system/lost_replies.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \

@@ -10,7 +10,6 @@ $GPUB_SWEEP_CLUSTER=1 joins a cluster too.  $GPUB_SWEEP_STRIDE=4 takes every fou
 at the seventh, $GPUB_SWEEP_POINT=commit,+ takes one kind only.
 """
 import contextlib
-import json
 import os
 import sys
 import tempfile
@@ -21,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "nodes"), HERE]
 import cluster  # noqa: E402
 import node  # noqa: E402
+import pool  # noqa: E402
 from broker import Broker, Cloud, Refused, Tap, spoke  # noqa: E402
 
 t = Tap()
@@ -31,10 +31,8 @@ if WHY:
 if "GPUB_NODES" not in os.environ:
     os.execv("/usr/bin/python3", ["/usr/bin/python3", node.__file__, "run", "--", "/usr/bin/python3", os.path.abspath(__file__)])
 
-HOOK = os.path.join(HERE, "pool_hook.py")
 WORKERS = 3
 MACHINES = 2  # a lease may have one that goes and one that comes
-HOOKS = ("--on-create", f"{HOOK} create", "--on-delete", f"{HOOK} destroy")
 JOIN = os.environ.get("GPUB_SWEEP_CLUSTER") == "1"
 LIMIT = 400  # no run of a rent and a release has so many points
 
@@ -103,10 +101,10 @@ class Worker(threading.Thread):
     def __init__(self, name, clusters, version, folder):
         super().__init__(name=f"w{name}")
         self.clusters, self.todo = clusters, None
-        self.machines = pool(os.path.join(folder, f"pool-{name}"), version)
+        self.machines = pool.make(os.path.join(folder, f"pool-{name}"), MACHINES, version)
 
     def run(self):
-        with Cloud("shadeform", *HOOKS, env={"GPUB_POOL": self.machines}) as self.cloud:
+        with Cloud("shadeform", *pool.HOOKS, env={"GPUB_POOL": self.machines}) as self.cloud:
             with Broker(self.cloud.provider(offers_every="60s", reconcile_every="60s"), clusters=self.clusters) as self.b:
                 self.b.offers_there()
                 for point in iter(self.todo.take, None):
@@ -162,17 +160,6 @@ class Todo:
             if why:
                 self.bad.append(f"killed at {point}: {why}")
                 print(f"# {self.bad[-1]}", flush=True)
-
-
-def pool(path, k0s_version):
-    """Boots the machines that a cloud will rent out; the hook reads where they are."""
-    want = {"user": "shadeform", "ssh_public_keys": [],
-            "gpus": {"count": 1, "name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559}}
-    if k0s_version:
-        want["k0s_version"] = k0s_version
-    with open(path, "w") as f:
-        json.dump([{**node.create(dict(want)), "taken": None} for _ in range(MACHINES)], f)
-    return path
 
 
 def main():
