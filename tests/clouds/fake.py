@@ -298,6 +298,7 @@ class Cloud:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes: 40 ms otherwise
     cloud = None
 
     def log_message(self, *args):
