@@ -27,7 +27,6 @@ TESTS          += test_plugins.t test_shadeform.t tests/system/shadeform_plugin.
 EXTRA_DIST += \
 	%D%/gpubroker-shadeform.pod \
 	tests/system/plugin_cloud.py tests/system/shadeform_plugin.py tests/system/fake_clouds.py \
-	tests/clouds/fake.py tests/clouds/faults.py tests/clouds/machines.py tests/clouds/spec.py \
 	tests/clouds/shadeform.py tests/clouds/shadeform_catalog.py \
 	$(NULL)
 if HAVE_POD2MAN

@@ -171,6 +171,15 @@ add_user_data (const struct kit *k, json_t *args)
   json_put_str (args, "user_data_kind", cloud ? "cloud" : "script");
 }
 
+static void
+add_port (const struct kit *k, json_t *args)
+{
+  if (kit_has_cap (k, "open-ports"))
+    json_object_set_new (args, "ports",
+                         json_pack ("[{s:s, s:i, s:i, s:s}]", "proto", "tcp", "from", 6443, "to",
+                                    6443, "cidr", "203.0.113.0/24"));
+}
+
 CASE (create_limits)
 {
   uint64_t price;
@@ -191,6 +200,7 @@ CASE (create_limits)
   json_put_str (args, "name", name);
   json_object_set_new (args, "max_price_udollar", json_integer ((json_int_t) price));
   add_user_data (t->kit, args);
+  add_port (t->kit, args);
   a = ask (t, "create", args);
   m = note_made (t, a, token);
   expect (

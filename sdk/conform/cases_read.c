@@ -80,6 +80,8 @@ check_offer (struct test *t, const struct answer *a, const json_t *o)
                       !json_is_integer (gpus) || json_integer_value (gpus) == 0 ||
                           json_str (o, "gpu_name", NULL),
                       "no gpu_name", "offer %s has GPUs and says which", ref) &&
+         expect_text (t, *json_str (o, "gpu_name", "?"), "an empty text",
+                      "the gpu_name of offer %s, where it has one", ref) &&
          expect_text (t, json_str (o, "arch", NULL), "no arch", "offer %s says its arch", ref);
 }
 

@@ -1,4 +1,4 @@
-"""fake.py - what every fake cloud shares: server, control calls, client
+"""fake.py - what every fake cloud shares: server, control calls, client; installed for authors of providers, too
 
 A fake is a process:   /usr/bin/python3 tests/clouds/shadeform.py [--port 0] [--api-key KEY] [--nodes FILE] ...
 It prints one line when it serves:   {"url": "http://127.0.0.1:PORT/v1", "control": "http://127.0.0.1:PORT/_fake"}

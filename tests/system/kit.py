@@ -1,0 +1,66 @@
+"""kit.py - runs gpubroker-conform and reads its TAP"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SRC = os.path.join(HERE, "..", "..")
+BUILD = os.environ.get("GPUB_BUILDDIR", os.getcwd())
+CONFORM = os.path.join(BUILD, "gpubroker-conform")
+FAKES = os.path.join(SRC, "tests", "clouds")
+KEY = "canary-api-key-4711"
+PATIENCE = 900
+
+# Every provider in the tree: its fake (None: machines that it owns, so it is judged live) and its part of the
+# configuration.  One line more judges one provider more.
+PROVIDERS = {
+    "shadeform": ("shadeform.py --api-key " + KEY, 'endpoint = "%{url}"; api_key_env = "KEY"; rate = 1000.0;'),
+    "hyperstack": ("hyperstack.py --api-key " + KEY, 'endpoint = "%{url}"; api_key_env = "KEY"; rate = 1000.0;'),
+    "static": (None, 'hosts = ( { address = "10.0.0.5"; gpu = "L40S"; price = 0.4; }, '
+                     '{ address = "10.0.0.6"; gpu = "L40S"; price = 0.5; }, { address = "10.0.0.7"; price = 0.6; } );'),
+}
+
+
+class Verdict:
+    def __init__(self, process):
+        self.status, self.text, self.error = process.returncode, process.stdout, process.stderr
+        self.passed = set(re.findall(r"^ok \d+ - ([a-z-]+):", self.text, re.M))
+        self.failed = set(re.findall(r"^not ok \d+ - ([a-z-]+):", self.text, re.M))
+        self.skipped = dict(re.findall(r"^ok \d+ - ([a-z-]+) # SKIP (.*)$", self.text, re.M))
+
+    def __repr__(self):
+        return "status %d, stderr %r\n%s" % (self.status, self.error, self.text)
+
+
+def conform(*args, env=None, timeout=PATIENCE):
+    env = {**os.environ, "GPUB_LIBEXECDIR": BUILD, "KEY": KEY, **(env or {})}
+    return Verdict(subprocess.run([CONFORM, *args], env=env, capture_output=True, text=True, timeout=timeout))
+
+
+def judge(name, *args, plugin=None, env=None, options=None):
+    """One provider of the tree, by its name in PROVIDERS; args are more of gpubroker-conform's."""
+    fake, own = PROVIDERS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "conform.conf")
+        with open(path, "w") as f:
+            f.write('providers = ( { name = "%s"; %s } );\n' % (name, own if options is None else options))
+        mode = ["--fake", "exec %s %s" % (sys.executable, os.path.join(FAKES, fake))] if fake else ["--live", "--budget", "50"]
+        if "--replay" in args or "--live" in args:
+            mode = []
+        return conform("--config", path, *mode, *args, plugin or os.path.join(BUILD, ".libs", name + ".so"), env=env)
+
+
+def cases(*names):
+    return [x for name in names for x in ("--case", name)]
+
+
+def all_cases():
+    return re.findall(r"^([a-z-]+) ", conform("--list").text, re.M)
+
+
+def clean(v, *must_pass):
+    """Nothing failed, and these passed."""
+    assert v.status == 0 and not v.failed, v
+    assert set(must_pass) <= v.passed, (set(must_pass) - v.passed, v)
