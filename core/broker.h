@@ -33,6 +33,7 @@ struct times {
   int64_t create;    /* deadline of a create call */
   int64_t call;      /* of any other provider call */
   int64_t listing;
+  int64_t probe; /* between two looks at an account */
   int64_t join; /* of the node script */
   int64_t verify;
   int64_t stable;   /* between the two reads of allocatable GPUs */
@@ -54,7 +55,7 @@ struct provider {
   int64_t down_ms; /* since when it is not up */
   json_t *caps, *identity;
   struct err problem; /* of the last probe or listing */
-  uint64_t refresh_timer, reconcile_timer;
+  uint64_t refresh_timer, reconcile_timer, probe_timer;
   int64_t visibility_lag_ms, idempotency_ms;
   bool idempotent;
   bool frozen;              /* too many machines were missing from the last list */
@@ -285,9 +286,15 @@ void clusters_render (struct broker *b, const struct conf_cluster *k, const json
 void rebuild_begin (struct broker *b);
 void rebuild_listed (struct provider *p); /* its list was answered */
 
+/* balance.c - accounts that run dry */
+void balance_look (struct provider *p); /* after a probe */
+
 /* budget.c - pure sums over the books */
 int64_t budget_rate (const struct broker *b, const char *owner); /* NULL: everybody */
+int64_t budget_rate_at (const struct broker *b, const char *provider);
 uint32_t budget_leases (const struct broker *b, const char *owner);
+/* Is the balance less than that, or not enough to go on for so long at that rate? */
+bool budget_low (int64_t balance, int64_t rate, uint64_t least, int64_t last_ms);
 /* May this owner spend that much more per hour?  The text says which limit refuses it. */
 int budget_admit (const struct broker *b, const char *owner, int64_t more_udollar,
                   const struct lease *except, struct err *e);

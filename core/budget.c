@@ -22,6 +22,28 @@ budget_rate (const struct broker *b, const char *owner)
   return sum;
 }
 
+int64_t
+budget_rate_at (const struct broker *b, const char *provider)
+{
+  int64_t sum = 0;
+
+  for (size_t i = 0; i < b->leases.n; i++)
+    for (size_t k = 0; k < b->leases.at[i]->nattempts; k++) {
+      const struct attempt *a = b->leases.at[i]->attempts[k];
+
+      if (!attempt_ended (a->state) && strcmp (a->provider, provider) == 0)
+        sum += a->price_udollar;
+    }
+  return sum;
+}
+
+bool
+budget_low (int64_t balance, int64_t rate, uint64_t least, int64_t last_ms)
+{
+  return (__int128) balance < (__int128) least ||
+         (last_ms > 0 && (__int128) balance * 3600000 < (__int128) rate * last_ms);
+}
+
 uint32_t
 budget_leases (const struct broker *b, const char *owner)
 {

@@ -88,6 +88,8 @@ struct conf_provider {
   char *name, *plugin;
   bool paused;
   int64_t offers_every_ms, reconcile_every_ms;
+  uint64_t balance_udollar; /* less on the account: an alarm; 0: never */
+  int64_t balance_ms;       /* the same as time at the rate that is spent */
   json_t *http;    /* the reserved options, as CONFIG of docs/children.md wants them */
   json_t *options; /* everything else, no secrets in it */
   struct conf_secret *secrets;

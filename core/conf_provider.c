@@ -13,6 +13,24 @@
 
 #define SECONDS(n) ((n) *INT64_C (1000))
 
+/* 50.0 or "24h": dollars, or for how long what is rented now can go on. */
+static int
+read_balance (const config_setting_t *s, void *base, const char *path, struct err *e)
+{
+  static const struct field money = { "balance_alarm", FIELD_MONEY, 0, NULL, NULL };
+  struct conf_provider *p = base;
+  const char *text = config_setting_get_string (s);
+
+  if (!text)
+    return conf_field (s, path, "a provider", &money, &p->balance_udollar, e);
+  p->balance_ms = duration_parse (text);
+  if (p->balance_ms > 0)
+    return 0;
+  return conf_error (s, path, e,
+                     "'balance_alarm' in a provider must be dollars, such as 50.0, or the time that "
+                     "the balance must last, such as \"24h\"");
+}
+
 static const struct field own_fields[] = {
   { "name", FIELD_NAME, offsetof (struct conf_provider, name), NULL, NULL },
   { "plugin", FIELD_STRING, offsetof (struct conf_provider, plugin), NULL, NULL },
@@ -20,6 +38,7 @@ static const struct field own_fields[] = {
   { "offers_every", FIELD_DURATION, offsetof (struct conf_provider, offers_every_ms), NULL, NULL },
   { "reconcile_every", FIELD_DURATION, offsetof (struct conf_provider, reconcile_every_ms), NULL,
     NULL },
+  { "balance_alarm", FIELD_CUSTOM, 0, NULL, read_balance },
 };
 
 /* Options of every provider's HTTP, read by the host and never by the plugin. */

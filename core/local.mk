@@ -93,6 +93,7 @@ libcore_la_SOURCES  = \
 	%D%/attempts.c \
 	%D%/attempt_check.c \
 	%D%/attempt_work.c \
+	%D%/balance.c \
 	%D%/budget.c \
 	%D%/calls.c \
 	%D%/clusters.c \
@@ -178,8 +179,12 @@ test_store_t_SOURCES = tests/unit/store.c
 test_store_t_LDADD   = libcore.la $(SQLITE_LIBS)
 test_mark_t_SOURCES  = tests/unit/mark.c
 test_mark_t_LDADD    = libcore.la
-check_PROGRAMS      += test_lease.t test_mark.t test_store.t
-TESTS               += test_lease.t test_mark.t test_store.t
+test_budget_t_SOURCES = tests/unit/budget.c
+test_budget_t_LDADD  = libcore.la libmatch.la
+check_PROGRAMS      += test_budget.t test_lease.t test_mark.t test_store.t
+TESTS               += test_budget.t test_lease.t test_mark.t test_store.t
 
-SYSTEM_TESTS        += tests/system/metrics.py tests/system/orphans.py tests/system/rebuild.py
-EXTRA_DIST          += tests/system/metrics.py tests/system/orphans.py tests/system/rebuild.py
+SYSTEM_TESTS        += tests/system/metrics.py tests/system/orphans.py tests/system/rebuild.py \
+	tests/system/spending.py
+EXTRA_DIST          += tests/system/metrics.py tests/system/orphans.py tests/system/rebuild.py \
+	tests/system/spending.py

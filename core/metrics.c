@@ -142,20 +142,17 @@ rate (struct page *p)
 }
 
 static int64_t
-sum_of (const struct broker *b, const char *provider, bool leaked, unsigned *n)
+sum_leaked (const struct broker *b, unsigned *n)
 {
   int64_t sum = 0;
 
+  *n = 0;
   for (size_t i = 0; i < b->leases.n; i++)
-    for (size_t k = 0; k < b->leases.at[i]->nattempts; k++) {
-      const struct attempt *a = b->leases.at[i]->attempts[k];
-
-      if (attempt_ended (a->state) || (leaked && a->state != ATTEMPT_LEAKED) ||
-          (provider && strcmp (provider, a->provider) != 0))
-        continue;
-      sum += a->price_udollar;
-      (*n)++;
-    }
+    for (size_t k = 0; k < b->leases.at[i]->nattempts; k++)
+      if (b->leases.at[i]->attempts[k]->state == ATTEMPT_LEAKED) {
+        sum += b->leases.at[i]->attempts[k]->price_udollar;
+        (*n)++;
+      }
   return sum;
 }
 
@@ -164,9 +161,8 @@ provider_rate (struct page *p)
 {
   for (size_t i = 0; i < p->b->providers.n; i++) {
     const char *name = p->b->providers.at[i]->name;
-    unsigned n = 0;
 
-    sample (p, "provider", name, dollars (sum_of (p->b, name, false, &n)));
+    sample (p, "provider", name, dollars (budget_rate_at (p->b, name)));
   }
 }
 
@@ -179,18 +175,18 @@ spent (struct page *p)
 static void
 leaked (struct page *p)
 {
-  unsigned n = 0;
+  unsigned n;
 
-  sum_of (p->b, NULL, true, &n);
+  sum_leaked (p->b, &n);
   sample (p, NULL, NULL, n);
 }
 
 static void
 leaked_rate (struct page *p)
 {
-  unsigned n = 0;
+  unsigned n;
 
-  sample (p, NULL, NULL, dollars (sum_of (p->b, NULL, true, &n)));
+  sample (p, NULL, NULL, dollars (sum_leaked (p->b, &n)));
 }
 
 /* Of what an operator has not said to ignore. */

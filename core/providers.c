@@ -170,6 +170,8 @@ provider_refresh (struct provider *p)
 
 /* ---- life ---- */
 
+static void probe (void *provider);
+
 static void
 probe_result (void *ctx, uint32_t id, const struct call_result *r)
 {
@@ -180,7 +182,20 @@ probe_result (void *ctx, uint32_t id, const struct call_result *r)
   if (r->err.kind == ERR_NONE) {
     json_decref (p->identity);
     p->identity = json_deep_copy (r->value);
+    balance_look (p);
   }
+  loop_cancel (p->broker->loop, p->probe_timer);
+  p->probe_timer = loop_after (p->broker->loop, provider_jitter (p->broker->times.probe), probe, p);
+}
+
+static void
+probe (void *ctx)
+{
+  struct provider *p = ctx;
+
+  p->probe_timer = 0;
+  if (p->up && !p->broker->stopping)
+    provider_ask (p, "probe", NULL, p->broker->times.call, NULL, probe_result);
 }
 
 static void
@@ -230,7 +245,7 @@ on_state (void *ctx, struct child *c, enum child_state state)
   feed_provider (p->broker, p->name, child_state_name (state), "");
   if (p->up && !was) {
     capable (p);
-    provider_ask (p, "probe", NULL, p->broker->times.call, NULL, probe_result);
+    probe (p);
     provider_refresh (p);
     provider_reconcile (p);
   }

@@ -35,6 +35,7 @@ static const struct times usual = {
   .create = 120000,
   .call = 60000,
   .listing = 90000,
+  .probe = 5 * 60000,
   .join = 20 * 60000,
   .verify = 10 * 60000,
   .stable = 10000,
@@ -54,9 +55,9 @@ override_times (struct times *t)
     size_t at;
   } all[] = {
 #define T(m) { #m, offsetof (struct times, m) }
-    T (poll),   T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot),
-    T (create), T (call),    T (listing),   T (join),      T (verify),    T (stable),
-    T (warn),   T (restart), T (lag),       T (knock),     T (grace),     T (ping),
+    T (poll), T (gone),    T (retry_min), T (retry_max), T (ssh_retry), T (boot), T (create),
+    T (call), T (listing), T (join),      T (verify),    T (stable),    T (warn), T (restart),
+    T (lag),  T (knock),   T (grace),     T (ping),      T (probe),
 #undef T
   };
   const char *text = getenv ("GPUB_TEST_TIMES");

@@ -87,6 +87,9 @@ mistakes (void)
       "g.conf:3: provider 'a' is already on line 2: give it another name" },
     { "providers: ( { name = \"a\"; offers_every = \"0s\"; } );",
       "g.conf:1: 'offers_every' and 'reconcile_every' in provider 'a' must be at least \"1s\"" },
+    { "providers: ( { name = \"a\"; balance_alarm = \"50\"; } );",
+      "g.conf:1: 'balance_alarm' in a provider must be dollars, such as 50.0, or the time that the "
+      "balance must last, such as \"24h\"" },
     { "providers: ( { name = \"a\"; api_key_file = \"key\"; } );",
       "g.conf:1: 'api_key_file' in provider 'a' must be an absolute path" },
     { "providers: ( {\n name = \"a\";\n api_key_file = \"/k\";\n api_key_env = \"K\"; } );",
@@ -169,8 +172,8 @@ values (void)
       "\"gpu\";\n"
       "    api_key_env = \"K\"; key_file = \"/k\"; rate = 8; burst = 16; proxy = \"http://p\"; "
       "deep = { a = ( 1, 2.5, true ); };\n"
-      "    offers_every = \"90s\"; paused = true; "
-      "big = 5000000000L; } );\n"
+      "    offers_every = \"90s\"; paused = true; balance_alarm = \"24h\"; "
+      "big = 5000000000L; }, { name = \"sf\"; balance_alarm = 50; } );\n"
       "clusters: ( { name = \"c\"; kubeconfig_credential = \"kc\"; k0s_version = "
       "\"1.34.10-k0s.0\";\n"
       "    cross_node = \"required\"; node_labels = [ \"a.b/c=d\" ]; taints = [ \"x=y:NoExecute\" "
@@ -200,6 +203,9 @@ values (void)
   p = &c.providers[0];
   is_str (p->plugin, "aws", "plugin");
   ok (p->paused && p->offers_every_ms == 90000 && p->reconcile_every_ms == 60000, "own settings");
+  ok (p->balance_ms == 86400000 && p->balance_udollar == 0 && p[1].balance_ms == 0 &&
+          p[1].balance_udollar == 50000000,
+      "a balance is dollars or a time");
   ok (p->nsecrets == 2 && p->secrets[0].source == CONF_ENV &&
           strcmp (p->secrets[0].option, "api_key") == 0 && strcmp (p->secrets[0].where, "K") == 0,
       "secrets are places");
