@@ -60,11 +60,24 @@ leases_table (const struct cli *c, const json_t *leases)
   table_done (&t);
 }
 
+/* What bills and waits for a person. */
+static void
+keep_troubled (json_t *leases)
+{
+  for (size_t i = json_array_size (leases); i-- > 0;) {
+    const char *state = json_str (json_array_get (leases, i), "state", "");
+
+    if (strcmp (state, "leaked") != 0 && strcmp (state, "failed-kept") != 0)
+      json_array_remove (leases, i);
+  }
+}
+
 int
 run_leases (struct cli *c)
 {
   AUTO_JSON json_t *reply = NULL;
-  const json_t *leases;
+  bool check = json_bool (c->args.to[TO_CLI], "check", false);
+  json_t *leases;
   size_t i;
   json_t *l;
   int rc = ask_all (c, "leases", cli_body (c), "leases", json_i64 (c->args.to[TO_CLI], "limit", 0),
@@ -73,6 +86,8 @@ run_leases (struct cli *c)
   if (rc)
     return rc;
   leases = json_object_get (reply, "leases");
+  if (check)
+    keep_troubled (leases);
   if (c->mode == OUT_JSON)
     out_doc (c, reply);
   else if (c->mode == OUT_JSONL)
@@ -81,8 +96,8 @@ run_leases (struct cli *c)
   else if (json_array_size (leases))
     leases_table (c, leases);
   else
-    fprintf (stderr, "no leases\n");
-  return EXIT_DONE;
+    fprintf (stderr, check ? "nothing is leaked or kept\n" : "no leases\n");
+  return check && json_array_size (leases) ? EXIT_FAILED : EXIT_DONE;
 }
 
 /* A read about one lease; prints the document unless people are reading, who get *reply. */

@@ -141,6 +141,8 @@ const struct option options[] = {
     "also those that ended; also what is not ours" },
   { "--yes", NULL, set_true, TO_BODY, false, "yes", IN (ORPHANS),
     "do it; without it release only says what it would end" },
+  { "--check", NULL, set_true, TO_CLI, false, "check", IN (LEASES),
+    "only those that are leaked or were kept; exit with 1 when there are some" },
   { "--state", "STATE", set_string, TO_BODY, false, "state", IN (LEASES),
     "only those in this state" },
   { "--boot", NULL, set_true, TO_BODY, false, "boot", IN (LOGS),

@@ -13,11 +13,13 @@ struct sums {
   const char *by;
   int64_t since, now;
   json_t *rows; /* key: row */
+  json_t *last; /* key: the lease that was added last, so that each counts once */
   int64_t total, rate;
 };
 
 static void
-add (struct sums *s, const char *key, int64_t spent, int64_t ms, int64_t rate)
+add (struct sums *s, const struct lease *l, const char *key, int64_t spent, int64_t ms,
+     int64_t rate)
 {
   json_t *row = json_object_get (s->rows, key);
 
@@ -26,7 +28,9 @@ add (struct sums *s, const char *key, int64_t spent, int64_t ms, int64_t rate)
                      "spent_udollar", 0, "rate_udollar", 0);
     json_object_set_new (s->rows, key, row);
   }
-  json_put_i64 (row, "leases", json_i64 (row, "leases", 0) + 1);
+  if (json_i64 (s->last, key, 0) != l->number)
+    json_put_i64 (row, "leases", json_i64 (row, "leases", 0) + 1);
+  json_put_i64 (s->last, key, l->number);
   json_put_i64 (row, "machine_ms", json_i64 (row, "machine_ms", 0) + ms);
   json_put_i64 (row, "spent_udollar", json_i64 (row, "spent_udollar", 0) + spent);
   json_put_i64 (row, "rate_udollar", json_i64 (row, "rate_udollar", 0) + rate);
@@ -45,13 +49,30 @@ add_days (struct sums *s, const struct attempt *a, int64_t from, int64_t to, int
 
     gmtime_r (&day, &tm);
     strftime (key, sizeof key, "%Y-%m-%d", &tm);
-    add (s, key, attempt_price (a, end - from), end - from, end == to ? rate : 0);
+    add (s, a->lease, key, attempt_price (a, end - from), end - from, end == to ? rate : 0);
     from = end;
   }
 }
 
+/* What an adopted machine has is not known. */
+static const char *
+gpu_of (const struct attempt *a)
+{
+  const json_t *gpu = json_object_get (a->offer, "gpu");
+
+  return a->offer ? json_str (gpu, "model", json_str (gpu, "raw", "none")) : "unknown";
+}
+
+static const char *
+key_of (const struct sums *s, const struct attempt *a)
+{
+  if (strcmp (s->by, "provider") == 0)
+    return a->provider;
+  return strcmp (s->by, "gpu") == 0 ? gpu_of (a) : a->lease->owner;
+}
+
 static void
-add_attempt (struct sums *s, const struct lease *l, const struct attempt *a)
+add_attempt (struct sums *s, const struct attempt *a)
 {
   int64_t from = a->created_ms > s->since ? a->created_ms : s->since,
           to = a->ended_ms ? a->ended_ms : s->now;
@@ -61,20 +82,15 @@ add_attempt (struct sums *s, const struct lease *l, const struct attempt *a)
     return;
   if (strcmp (s->by, "day") == 0)
     add_days (s, a, from, to, rate);
-  else if (strcmp (s->by, "provider") == 0)
-    add (s, a->provider, attempt_price (a, to - from), to - from, rate);
-  else if (strcmp (s->by, "gpu") == 0)
-    add (s, json_str (json_object_get (a->offer, "gpu"), "model", "none"),
-         attempt_price (a, to - from), to - from, rate);
   else
-    add (s, l->owner, attempt_price (a, to - from), to - from, rate);
+    add (s, a->lease, key_of (s, a), attempt_price (a, to - from), to - from, rate);
 }
 
 static void
 add_lease (void *ctx, struct lease *l)
 {
   for (size_t i = 0; i < l->nattempts; i++)
-    add_attempt (ctx, l, l->attempts[i]);
+    add_attempt (ctx, l->attempts[i]);
 }
 
 static void
@@ -87,12 +103,11 @@ add_ended (void *ctx, struct lease *l)
 void
 api_cost (struct ask *q)
 {
-  struct sums s = { json_str (q->body, "by", "owner"),
-                    json_i64 (q->body, "since_ms", 0),
-                    now_ms (),
-                    json_object (),
-                    0,
-                    0 };
+  struct sums s = { .by = json_str (q->body, "by", "owner"),
+                    .since = json_i64 (q->body, "since_ms", 0),
+                    .now = now_ms (),
+                    .rows = json_object (),
+                    .last = json_object () };
   json_t *rows = json_array (), *row;
   const char *key;
 
@@ -101,6 +116,7 @@ api_cost (struct ask *q)
   store_each_ended (q->b->store, 0, INT64_MAX, add_ended, &s, NULL);
   json_object_foreach (s.rows, key, row)
     json_array_append (rows, row);
+  json_decref (s.last);
   json_decref (s.rows);
   api_final (q, json_pack ("{s:o, s:I, s:I}", "rows", rows, "total_udollar", (json_int_t) s.total,
                            "rate_udollar", (json_int_t) s.rate));
