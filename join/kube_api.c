@@ -11,9 +11,11 @@
 
 #include <curl/curl.h>
 
+#include "core/clock.h"
 #include "core/json.h"
 #include "core/wire.h"
 #include "join/kube_api.h"
+#include "join/kube_exec.h"
 #include "join/kube_text.h"
 
 enum {
@@ -26,11 +28,14 @@ enum {
   READ_TRIES = 3,
   RETRY_AFTER_MAX_MS = 3000,
   PAGE = 200,
+  TOKEN_FILE_MS = 60000, /* how long what a token file said is believed */
 };
 
 struct kube_api {
   struct kube_call *call;
   struct kubeconfig conf;
+  unsigned generation; /* of the credential from a program; 0: none yet */
+  int64_t renew_ms;    /* when credentials that change are asked for again, on the wall clock */
   CURL *curl;
   char what[80];
   char base[300]; /* the server's URL without a slash at its end */
@@ -99,8 +104,7 @@ set_address (struct kube_api *a)
 static void
 set_user (struct kube_api *a)
 {
-  if (a->conf.ca)
-    set_blob (a->curl, CURLOPT_CAINFO_BLOB, a->conf.ca);
+  curl_easy_setopt (a->curl, CURLOPT_XOAUTH2_BEARER, NULL);
   if (a->conf.cert) {
     curl_easy_setopt (a->curl, CURLOPT_SSLCERTTYPE, "PEM");
     curl_easy_setopt (a->curl, CURLOPT_SSLKEYTYPE, "PEM");
@@ -117,10 +121,29 @@ set_user (struct kube_api *a)
   }
 }
 
-static char *
-dup_or_null (const char *s)
+/* What a program or a file says is asked for again when it is over, and when the server refuses it.
+ */
+static int
+renew (struct kube_api *a, bool refused, struct err *e)
 {
-  return s ? strdup (s) : NULL;
+  struct credential got;
+
+  if ((!a->conf.exec && !a->conf.token_file) || (!refused && clock_wall_ms () < a->renew_ms))
+    return 0;
+  if (!a->conf.exec) {
+    a->renew_ms = clock_wall_ms () + TOKEN_FILE_MS;
+    if (kubeconfig_token (&a->conf, e) < 0)
+      return -1;
+  } else {
+    if (exec_credential (a->call, &a->conf, refused ? a->generation : 0, &got, e) < 0)
+      return -1;
+    a->renew_ms = got.expires_ms;
+    a->generation = got.generation;
+    kubeconfig_credential (&a->conf, &got.token, &got.cert, &got.key);
+    credential_done (&got);
+  }
+  set_user (a);
+  return 0;
 }
 
 struct kube_api *
@@ -132,17 +155,9 @@ kube_api_new (struct kube_call *c, const struct kubeconfig *k, const char *what,
     abort ();
   a->call = c;
   snprintf (a->what, sizeof a->what, "%s", what);
-  a->conf = (struct kubeconfig){
-    .server = dup_or_null (k->server),
-    .tls_name = dup_or_null (k->tls_name),
-    .proxy = dup_or_null (k->proxy),
-    .ca = dup_or_null (k->ca),
-    .cert = dup_or_null (k->cert),
-    .key = dup_or_null (k->key),
-    .token = dup_or_null (k->token),
-    .user = dup_or_null (k->user),
-    .password = dup_or_null (k->password),
-  };
+  kubeconfig_copy (&a->conf, k);
+  if (a->conf.token_file) /* read just now */
+    a->renew_ms = clock_wall_ms () + TOKEN_FILE_MS;
   a->curl = curl_easy_init ();
   if (!a->curl) {
     err_set (e, ERR_INTERNAL, "libcurl does not start");
@@ -150,6 +165,8 @@ kube_api_new (struct kube_call *c, const struct kubeconfig *k, const char *what,
     return NULL;
   }
   set_address (a);
+  if (a->conf.ca)
+    set_blob (a->curl, CURLOPT_CAINFO_BLOB, a->conf.ca);
   set_user (a);
   curl_easy_setopt (a->curl, CURLOPT_CONNECT_TO, a->connect_to);
   curl_easy_setopt (a->curl, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
@@ -315,15 +332,21 @@ kube_api_send (struct kube_api *a, const char *method, const char *path, const c
                const json_t *body, json_t **out, struct err *e)
 {
   int tries = strcmp (method, "GET") == 0 ? READ_TRIES : 1, wait_ms = 200;
+  bool refused = false;
   AUTO_FREE char *text = body ? json_dumps (body, JSON_COMPACT) : NULL;
   struct err why;
 
   for (;;) {
     why = (struct err) ERR_INIT;
-    if (call_check (a->call, e) < 0)
+    if (call_check (a->call, e) < 0 || renew (a, refused, e) < 0)
       return -1;
     if (send_once (a, method, path, type, text, out, &why) == 0)
       return 0;
+    /* A 401 has done nothing: with other credentials even a write may be sent again, once. */
+    if (strcmp (why.code, "kube-401") == 0 && !refused && (a->conf.exec || a->conf.token_file)) {
+      refused = true;
+      continue;
+    }
     if (--tries == 0 || !worth_repeating (&why))
       break;
     if (why.retry_after_ms > 0 && why.retry_after_ms < RETRY_AFTER_MAX_MS)

@@ -12,6 +12,7 @@
 
 #include "core/json.h"
 #include "join/kube_config.h"
+#include "join/kube_exec.h"
 #include "join/kube_text.h"
 
 enum { MAX_FILE = 256 * 1024 };
@@ -25,14 +26,46 @@ wipe (char **s)
   *s = NULL;
 }
 
+#define STRINGS(k)                                                                                 \
+ {                                                                                                 \
+  &(k)->server, &(k)->tls_name, &(k)->proxy, &(k)->ca, &(k)->cert, &(k)->key, &(k)->token,         \
+      &(k)->user, &(k)->password, &(k)->user_entry, &(k)->token_file                               \
+ }
+
 void
 kubeconfig_done (struct kubeconfig *k)
 {
-  char **const all[] = { &k->server, &k->tls_name, &k->proxy, &k->ca,       &k->cert,
-                         &k->key,    &k->token,    &k->user,  &k->password, &k->user_entry };
+  char **const all[] = STRINGS (k);
 
   for (size_t i = 0; i < N_ELEMENTS (all); i++)
     wipe (all[i]);
+  json_decref (k->exec);
+  json_decref (k->extensions);
+  k->exec = k->extensions = NULL;
+}
+
+void
+kubeconfig_copy (struct kubeconfig *to, const struct kubeconfig *from)
+{
+  struct kubeconfig shallow = *from;
+  char **const in[] = STRINGS (&shallow), **const out[] = STRINGS (to);
+
+  for (size_t i = 0; i < N_ELEMENTS (in); i++)
+    *out[i] = *in[i] ? strdup (*in[i]) : NULL;
+  to->exec = json_deep_copy (from->exec); /* each thread counts its own references */
+  to->extensions = json_deep_copy (from->extensions);
+}
+
+void
+kubeconfig_credential (struct kubeconfig *k, char **token, char **cert, char **key)
+{
+  char **const in[] = { token, cert, key }, **const at[] = { &k->token, &k->cert, &k->key };
+
+  for (size_t i = 0; i < N_ELEMENTS (in); i++) {
+    wipe (at[i]);
+    *at[i] = *in[i];
+    *in[i] = NULL;
+  }
 }
 
 static char *
@@ -134,38 +167,107 @@ read_cluster (const json_t *cluster, struct kubeconfig *k, struct err *e)
 }
 
 static int
+check_token (const char *token, struct err *e)
+{
+  return token && strpbrk (token, "\r\n")
+             ? err_set (e, ERR_INVALID, "kubeconfig: the token has a line break")
+             : 0;
+}
+
+int
+kubeconfig_token (struct kubeconfig *k, struct err *e)
+{
+  char *token = read_file (k->token_file, e);
+
+  if (!token)
+    return -1;
+  token[strcspn (token, "\r\n")] = '\0';
+  wipe (&k->token);
+  k->token = token;
+  return 0;
+}
+
+/* A token in a file is the newer one.  A program is asked only when nothing else is there. */
+static int
+read_bearer (const json_t *user, struct kubeconfig *k, struct err *e)
+{
+  struct err why = ERR_INIT;
+
+  k->token = copy (user, "token");
+  k->token_file = copy (user, "tokenFile");
+  if (k->token_file && kubeconfig_token (k, &why) < 0) {
+    if (!k->token) {
+      if (e)
+        *e = why;
+      return -1;
+    }
+    wipe (&k->token_file);
+  }
+  return check_token (k->token, e);
+}
+
+static int
+read_exec (const json_t *user, struct kubeconfig *k, struct err *e)
+{
+  json_t *exec = json_object_get (user, "exec");
+
+  if (json_object_get (user, "auth-provider"))
+    return err_code (e, ERR_UNSUPPORTED, "kubeconfig-exec",
+                     "kubeconfig: user \"%.60s\" has an auth-provider, which Kubernetes has given "
+                     "up: use exec, a token or a certificate",
+                     k->user_entry);
+  if (!exec || k->token || k->cert || k->user)
+    return 0;
+  k->exec = json_incref (exec);
+  return exec_check (exec, e);
+}
+
+static int
 read_user (const json_t *user, struct kubeconfig *k, struct err *e)
 {
-  const char *file = json_str (user, "tokenFile", NULL);
-
-  if (json_object_get (user, "exec") || json_object_get (user, "auth-provider"))
-    return err_code (
-        e, ERR_UNSUPPORTED, "kubeconfig-exec",
-        "kubeconfig: user \"%.60s\" gets its credentials from a program; give one with a client "
-        "certificate or a token",
-        k->user_entry);
-  k->token = copy (user, "token");
-  if (!k->token && file && *file) {
-    k->token = read_file (file, e);
-    if (!k->token)
-      return -1;
-    k->token[strcspn (k->token, "\r\n")] = '\0';
-  }
-  if (k->token && strpbrk (k->token, "\r\n"))
-    return err_set (e, ERR_INVALID, "kubeconfig: the token has a line break");
   k->user = copy (user, "username");
   k->password = copy (user, "password");
-  if (data_or_file (user, "client-certificate", &k->cert, e) < 0 ||
+  if (read_bearer (user, k, e) < 0 || data_or_file (user, "client-certificate", &k->cert, e) < 0 ||
       data_or_file (user, "client-key", &k->key, e) < 0)
     return -1;
   if (!k->cert != !k->key)
     return err_set (e, ERR_INVALID,
                     "kubeconfig: a client certificate needs its key, and the other way round");
-  return 0;
+  return read_exec (user, k, e);
+}
+
+/* What would make us read a file, or run a program. */
+static int
+refuse_foreign (const json_t *cluster, const json_t *user, struct err *e)
+{
+  static const char *const of_user[] = { "exec", "auth-provider", "tokenFile", "client-certificate",
+                                         "client-key" };
+  const char *found =
+      json_object_get (cluster, "certificate-authority") ? "certificate-authority" : NULL;
+
+  for (size_t i = 0; i < N_ELEMENTS (of_user) && !found; i++)
+    found = json_object_get (user, of_user[i]) ? of_user[i] : NULL;
+  if (!found)
+    return 0;
+  return err_code (e, ERR_INVALID, "kubeconfig-foreign",
+                   "kubeconfig: it came from a cluster and names %s, a file or a program of this "
+                   "machine",
+                   found);
+}
+
+/* With its numbers and booleans, as a program wants them. */
+static json_t *
+extensions (const char *text, size_t len, const char *cluster)
+{
+  AUTO_JSON json_t *typed = yaml_parse (text, len, true, NULL);
+  const json_t *entry = typed ? named (typed, "clusters", cluster, "cluster", NULL) : NULL;
+
+  return json_incref (json_object_get (entry, "extensions"));
 }
 
 int
-kubeconfig_parse (const char *text, size_t len, struct kubeconfig *k, struct err *e)
+kubeconfig_parse (const char *text, size_t len, enum kubeconfig_from from, struct kubeconfig *k,
+                  struct err *e)
 {
   AUTO_JSON json_t *conf = yaml_parse (text, len, false, e);
   const json_t *context, *cluster, *user;
@@ -187,5 +289,11 @@ kubeconfig_parse (const char *text, size_t len, struct kubeconfig *k, struct err
   if (!user)
     return -1;
   k->user_entry = copy (context, "user");
-  return read_cluster (cluster, k, e) < 0 ? -1 : read_user (user, k, e);
+  if (from == KUBECONFIG_FOREIGN && refuse_foreign (cluster, user, e) < 0)
+    return -1;
+  if (read_cluster (cluster, k, e) < 0 || read_user (user, k, e) < 0)
+    return -1;
+  if (k->exec)
+    k->extensions = extensions (text, len, json_str (context, "cluster", ""));
+  return 0;
 }

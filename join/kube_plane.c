@@ -29,7 +29,7 @@ plane_open (struct plane *p, struct kube_call *c, struct err *e)
   p->name = json_str (c->cluster, "control_plane", json_str (c->cluster, "name", ""));
   if (!name_ok ("namespace", p->ns, e) || !name_ok ("control_plane", p->name, e))
     return -1;
-  rc = kubeconfig_parse (c->kubeconfig, c->kubeconfig_len, &k, e);
+  rc = kubeconfig_parse (c->kubeconfig, c->kubeconfig_len, KUBECONFIG_OURS, &k, e);
   if (rc == 0) {
     p->home = kube_api_new (c, &k, json_str (c->cluster, "name", "cluster"), e);
     rc = p->home ? 0 : -1;
@@ -220,7 +220,7 @@ plane_open_hosted (struct plane *p, struct err *e)
         e, ERR_NOT_FOUND, "kubeconfig-absent",
         "Secret %s/%s-kubeconfig has no kubeconfig under \"value\": is the control plane up?",
         p->ns, p->name);
-  rc = kubeconfig_parse (text, len, &k, e);
+  rc = kubeconfig_parse (text, len, KUBECONFIG_FOREIGN, &k, e);
   explicit_bzero (text, len);
   free (text);
   if (rc == 0) {

@@ -56,7 +56,7 @@ join_token_decode (const char *text, size_t len, struct kubeconfig *k, struct er
   if (!yaml)
     return err_code (e, ERR_INVALID, "token-gzip", "the join token is no gzip of at most %d bytes",
                      MAX_INFLATED);
-  rc = kubeconfig_parse (yaml, m, k, e);
+  rc = kubeconfig_parse (yaml, m, KUBECONFIG_FOREIGN, k, e);
   explicit_bzero (yaml, m);
   if (rc < 0) {
     err_add (e, "the join token");

@@ -40,6 +40,7 @@ test_ssh_text_t_LDADD     = libbase.la $(JANSSON_LIBS) $(CRYPTO_LIBS)
 ssh_tests = tests/system/ssh_runner.py
 TESTS    += tests/system/render.py
 EXTRA_DIST += tests/system/render.py
+TESTS        += tests/system/kube_exec.py
 SYSTEM_TESTS += tests/system/node_script.py tests/system/kube_runner.py tests/system/kube_pods.py
 TESTS    += $(ssh_tests)
 
@@ -59,6 +60,7 @@ libkube_la_SOURCES  = \
 	%D%/kube.c %D%/kube.h \
 	%D%/kube_api.c %D%/kube_api.h \
 	%D%/kube_config.c %D%/kube_config.h \
+	%D%/kube_exec.c %D%/kube_exec.h \
 	%D%/kube_json.c \
 	%D%/kube_lint.c \
 	%D%/kube_manifests.c \
@@ -66,6 +68,7 @@ libkube_la_SOURCES  = \
 	%D%/kube_node.c %D%/kube_node.h \
 	%D%/kube_pem.c \
 	%D%/kube_plane.c %D%/kube_plane.h \
+	%D%/kube_run.c %D%/kube_run.h \
 	%D%/kube_pods.c %D%/kube_pods.h %D%/kube_pods_int.h \
 	%D%/kube_pods_hear.c \
 	%D%/kube_pods_make.c \
@@ -116,7 +119,7 @@ $(manifests): %D%/%.h: %D%/manifests/%
 
 check_PROGRAMS += test_kube_text.t test_kube_token.t
 TESTS          += test_kube_text.t test_kube_token.t
-EXTRA_DIST     += tests/system/kube_runner.py tests/system/kube_pods.py
+EXTRA_DIST     += tests/system/kube_exec.py tests/system/kube_runner.py tests/system/kube_pods.py
 test_kube_text_t_SOURCES  = tests/unit/kube_text.c
 test_kube_text_t_LDADD    = libkube.la libbase.la
 test_kube_token_t_SOURCES = tests/unit/kube_token.c

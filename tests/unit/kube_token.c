@@ -191,7 +191,15 @@ kubeconfigs (void)
     { "current-context: 5\n", "contexts has no entry named \"5\"" },
     { HEAD, "clusters has no entry named \"k\"" },
     { HEAD PLANE, "users has no entry named \"u\"" },
-    { HEAD PLANE "users: [{name: u, user: {exec: {command: aws}}}]\n", "from a program" },
+#define EXEC(more)                                                                                 \
+ HEAD PLANE "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, " more   \
+            "}}}]\n"
+    { HEAD PLANE "users: [{name: u, user: {exec: {command: aws}}}]\n", "neither v1 nor v1beta1" },
+    { EXEC ("interactiveMode: Never"), "a name or an absolute path" },
+    { EXEC ("interactiveMode: Never, command: ./aws"), "a name or an absolute path" },
+    { EXEC ("command: aws"), "needs an interactiveMode" },
+    { EXEC ("command: aws, interactiveMode: Always"), "ask a person" },
+    { HEAD PLANE "users: [{name: u, user: {auth-provider: {name: gcp}}}]\n", "auth-provider" },
     { HEAD PLANE "users: [{name: u, user: {client-certificate-data: Zg==}}]\n", "needs its key" },
     { HEAD PLANE "users: [{name: u, user: {client-certificate-data: '%%'}}]\n", "no base64" },
     { HEAD PLANE "users: [{name: u, user: {client-key: relative.key}}]\n", "absolute" },
@@ -211,18 +219,41 @@ kubeconfigs (void)
 
   for (size_t i = 0; i < N_ELEMENTS (t); i++) {
     struct err e = ERR_INIT;
-    int rc = kubeconfig_parse (t[i].text, strlen (t[i].text), &k, &e);
+    int rc = kubeconfig_parse (t[i].text, strlen (t[i].text), KUBECONFIG_OURS, &k, &e);
 
     ok (rc < 0 && strstr (e.text, t[i].want), "kubeconfig %zu is refused: %s", i, e.text);
     kubeconfig_done (&k);
   }
+  static const char *const foreign[] = {
+    EXEC ("command: aws, interactiveMode: Never"),
+    HEAD PLANE "users: [{name: u, user: {tokenFile: /etc/hostname}}]\n",
+    HEAD PLANE "users: [{name: u, user: {client-key: /etc/hostname}}]\n",
+    HEAD PLANE "users: [{name: u, user: {token: t, client-certificate: /etc/hostname}}]\n",
+    HEAD "clusters: [{name: k, cluster: {server: 'https://a.b', certificate-authority: "
+         "/etc/hostname}}]\n"
+         "users: [{name: u, user: {}}]\n",
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (foreign); i++) {
+    struct err e = ERR_INIT;
+    int rc = kubeconfig_parse (foreign[i], strlen (foreign[i]), KUBECONFIG_FOREIGN, &k, &e);
+
+    ok (rc < 0 && strcmp (e.code, "kubeconfig-foreign") == 0,
+        "a kubeconfig from a cluster may name no file and no program: %s", e.text);
+    kubeconfig_done (&k);
+  }
   struct err e = ERR_INIT;
-  char *text = laughs ();
-  ok (kubeconfig_parse (text, strlen (text), &k, &e) < 0 && strstr (e.text, "nodes"),
+  char *text = EXEC ("command: aws, interactiveMode: Never");
+  is_num (kubeconfig_parse (text, strlen (text), KUBECONFIG_OURS, &k, &e), 0, "ours may");
+  is_str (json_string_value (json_object_get (k.exec, "command")), "aws", "name a program");
+  kubeconfig_done (&k);
+  text = laughs ();
+  ok (kubeconfig_parse (text, strlen (text), KUBECONFIG_OURS, &k, &e) < 0 &&
+          strstr (e.text, "nodes"),
       "aliases of aliases: %s", e.text);
   kubeconfig_done (&k);
   text = HEAD PLANE "users: [{name: u, user: {token: 12345}}]\n";
-  is_num (kubeconfig_parse (text, strlen (text), &k, &e), 0, "a token of digits");
+  is_num (kubeconfig_parse (text, strlen (text), KUBECONFIG_OURS, &k, &e), 0, "a token of digits");
   is_str (k.token, "12345", "stays a string");
   is_str (k.server, "https://a.b", "with its server");
   kubeconfig_done (&k);
