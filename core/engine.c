@@ -268,7 +268,7 @@ engine_work (struct lease *l)
     [LEASE_JOINING] = pipeline_work,         [LEASE_VERIFYING] = pipeline_work,
     [LEASE_READY] = pipeline_work,           [LEASE_DRAINING] = pipeline_work,
     [LEASE_RELEASING] = releasing,           [LEASE_LEAKED] = releasing,
-    [LEASE_INTERRUPTED] = watch_interrupted,
+    [LEASE_INTERRUPTED] = watch_interrupted, [LEASE_FAILED_KEPT] = pipeline_work,
   };
 
   if (l->broker->stopping || l->broker->rebuild)

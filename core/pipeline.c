@@ -66,6 +66,7 @@ static const struct step steps[] = {
   { LEASE_VERIFYING, "manifests",   false, "manifests",   CLUSTER | GPU,           T (call),   0,     args_cluster, NULL },
   { LEASE_VERIFYING, "verify",      false, "verify",      CLUSTER,                 T (verify), 10000, args_verify,  judge_verify },
   { LEASE_VERIFYING, "invalidate",  false, "invalidate",  CLUSTER,                 T (call),   0,     args_machine, NULL },
+  { LEASE_FAILED_KEPT, "invalidate", false, "invalidate", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_machine, NULL },
   { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, 0, 5000, args_drain, NULL },
   { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | DIRTY | BEST_EFFORT, T (call), 0,  args_leave,   judge_left },
   { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_node,   NULL },
@@ -123,6 +124,8 @@ finished (struct lease *l)
 {
   enum lease_event ev = LEV_DRAINED;
 
+  if (l->state == LEASE_FAILED_KEPT)
+    return; /* and waits for somebody */
   if (l->state == LEASE_REACHABLE)
     ev = has_cluster (l) ? LEV_CHECKED : LEV_CHECKED_ALONE;
   else if (l->state == LEASE_JOINING)

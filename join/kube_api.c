@@ -198,6 +198,12 @@ kube_api_server (const struct kube_api *a)
   return a->conf.server;
 }
 
+const char *
+kube_api_ca (const struct kube_api *a)
+{
+  return a->conf.ca;
+}
+
 static int
 link_failed (struct transfer *t, CURLcode rc, const char *method, const char *path, struct err *e)
 {

@@ -18,6 +18,7 @@ struct kube_api *kube_api_new (struct kube_call *c, const struct kubeconfig *k, 
                                struct err *e);
 void kube_api_free (struct kube_api *a);
 const char *kube_api_server (const struct kube_api *a);
+const char *kube_api_ca (const struct kube_api *a); /* PEM; NULL: the system's */
 
 #define API_JSON  "application/json"
 #define API_MERGE "application/merge-patch+json"

@@ -95,16 +95,13 @@ static json_t *
 cluster_info (const struct kubeconfig *k)
 {
   json_t *info = json_object (), *x;
-  size_t i, n = k->ca ? strlen (k->ca) : 0;
-  AUTO_FREE char *ca = malloc (4 * (n / 3 + 1) + 1);
+  AUTO_FREE char *ca = k->ca ? base64_encode (k->ca, strlen (k->ca)) : NULL;
+  size_t i;
 
-  if (!ca)
-    abort ();
   json_put_str (info, "server", k->server);
   json_put_str (info, "tls-server-name", k->tls_name);
   json_put_str (info, "proxy-url", k->proxy);
-  EVP_EncodeBlock ((unsigned char *) ca, (const unsigned char *) (k->ca ? k->ca : ""), (int) n);
-  json_put_str (info, "certificate-authority-data", n ? ca : NULL);
+  json_put_str (info, "certificate-authority-data", ca);
   json_array_foreach (k->extensions, i, x)
     if (strcmp (json_str (x, "name", ""), GROUP "exec") == 0)
       json_object_set (info, "config", json_object_get (x, "extension"));

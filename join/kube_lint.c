@@ -233,6 +233,16 @@ look_for_operator (json_t *ds, void *arg)
   return 1;
 }
 
+static void
+check_own_version (struct lint *l, const char *version)
+{
+  check_version (l, version, "the API server");
+  if (!strstr (version, "k0s"))
+    finding (l, WARNING, "not-k0s",
+             "the API server is %.40s, which does not look like k0s: machines join as k0s workers",
+             version);
+}
+
 /* The hosted API itself: is it there, with the certificate its CA signed, and what is in it? */
 static void
 lint_hosted (struct lint *l)
@@ -252,7 +262,7 @@ lint_hosted (struct lint *l)
     return;
   }
   if (!l->plane.k0smotron)
-    check_version (l, json_str (version, "gitVersion", ""), "the API server");
+    check_own_version (l, json_str (version, "gitVersion", ""));
   json_decref (version);
   if (kube_each (l->plane.hosted, "/api/v1/nodes", count_node, l, &why) < 0) {
     finding (l, ERROR, why.kind == ERR_AUTH ? "kubeconfig-refused" : "api-unreachable", "%s",
@@ -273,6 +283,50 @@ lint_ca (struct lint *l)
 
   if (ca && pem_check (ca, clock_wall_ms (), &why) < 0)
     finding (l, ERROR, why.code, "Secret %s-ca: %s", l->plane.name, why.text);
+}
+
+/* May we do there what minting a token needs?  A server that does not say is not asked. */
+static void
+lint_rights (struct lint *l)
+{
+  static const char *const verbs[] = { "create", "list", "delete" };
+
+  for (size_t i = 0; i < N_ELEMENTS (verbs); i++) {
+    AUTO_JSON json_t *ask =
+        json_pack ("{s:s, s:s, s:{s:{s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1",
+                   "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace",
+                   "kube-system", "verb", verbs[i], "resource", "secrets");
+    AUTO_JSON json_t *said = NULL;
+
+    if (kube_api_send (l->plane.home, "POST",
+                       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", NULL, ask, &said,
+                       NULL) < 0)
+      return;
+    if (!json_is_true (json_at (said, "status.allowed"))) {
+      finding (l, ERROR, "token-rights",
+               "the kubeconfig's user may not %s Secrets in kube-system, which join tokens are",
+               verbs[i]);
+      return;
+    }
+  }
+}
+
+/* The cluster of the kubeconfig itself: its API server's name and CA go into the join token. */
+static void
+lint_own (struct lint *l)
+{
+  const char *ca = kube_api_ca (l->plane.home);
+  struct err why = ERR_INIT;
+
+  if (!*setting (l, "k0s_version"))
+    finding (l, ERROR, "version-unpinned",
+             "k0s_version is not set, and this cluster does not say which k0s it runs");
+  if (!ca)
+    finding (l, ERROR, "ca-absent",
+             "the kubeconfig has no certificate-authority-data, which machines need to join");
+  else if (pem_check (ca, clock_wall_ms (), &why) < 0)
+    finding (l, ERROR, why.code, "the kubeconfig's CA: %s", why.text);
+  lint_rights (l);
 }
 
 static void
@@ -338,6 +392,8 @@ kube_lint (struct kube_call *c, struct err *e)
     if (plane_read (&l.plane, e) == 0) {
       if (l.plane.k0smotron)
         lint_k0smotron (&l);
+      else
+        lint_own (&l);
       lint_cni (&l);
       lint_hosted (&l);
       lint_konnectivity (&l);

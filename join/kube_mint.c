@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/json.h"
+#include "join/kube_bootstrap.h"
 #include "join/kube_plane.h"
 #include "join/kube_text.h"
 #include "join/kube_token.h"
@@ -39,10 +40,6 @@ mint_open (struct mint *m, struct kube_call *c, struct err *e)
   m->machine = json_str (c->args, "machine", "");
   if (!name_ok ("machine", m->machine, e) || plane_open (&m->plane, c, e) < 0)
     return -1;
-  if (!m->plane.k0smotron)
-    return err_set (e, ERR_UNSUPPORTED,
-                    "cluster %s is not of type k0smotron: nobody there issues join tokens",
-                    json_str (c->cluster, "name", "?"));
   if (plane_read (&m->plane, e) < 0)
     return -1;
   snprintf (m->path, sizeof m->path, "/apis/k0smotron.io/%s/namespaces/%.128s/jointokenrequests",
@@ -218,6 +215,12 @@ deliver (struct mint *m, const json_t *jtr, int64_t ends_ms, struct err *e)
   return value;
 }
 
+static bool
+has_operator (const struct kube_call *c)
+{
+  return strcmp (json_str (c->cluster, "type", "k0smotron"), "k0smotron") == 0;
+}
+
 json_t *
 kube_mint (struct kube_call *c, struct err *e)
 {
@@ -226,6 +229,8 @@ kube_mint (struct kube_call *c, struct err *e)
   int64_t ends_ms = 0;
   struct mint m;
 
+  if (!has_operator (c))
+    return bootstrap_mint (c, e);
   if (mint_open (&m, c, e) == 0 && plane_open_hosted (&m.plane, e) == 0)
     jtr = settled_request (&m, &ends_ms, e);
   if (jtr)
@@ -241,8 +246,11 @@ json_t *
 kube_invalidate (struct kube_call *c, struct err *e)
 {
   struct mint m;
-  int rc = mint_open (&m, c, e);
+  int rc;
 
+  if (!has_operator (c))
+    return bootstrap_invalidate (c, e);
+  rc = mint_open (&m, c, e);
   if (rc == 0)
     rc = remove_request (&m, e);
   else if (strcmp (e->code, "cluster-absent") == 0 || strcmp (e->code, "k0smotron-absent") == 0)

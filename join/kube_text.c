@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <openssl/evp.h>
+
 #include "join/kube_text.h"
 
 bool
@@ -258,4 +260,15 @@ https_split (const char *url, char *host, int *port)
       return -1;
   }
   return *end == '\0' || *end == '/' ? 0 : -1;
+}
+
+char *
+base64_encode (const void *bytes, size_t len)
+{
+  char *out = malloc (4 * (len / 3 + 1) + 1);
+
+  if (!out)
+    abort ();
+  EVP_EncodeBlock ((unsigned char *) out, bytes, (int) len);
+  return out;
 }

@@ -17,6 +17,9 @@ bool name_ok (const char *what, const char *name, struct err *e);
  * the bytes. NULL when it is none.  Caller frees. */
 char *base64_decode (const char *text, size_t len, size_t *out_len);
 
+/* One line of it.  Caller frees. */
+char *base64_encode (const void *bytes, size_t len);
+
 /* "2026-03-01T10:00:00.123456Z" or with an offset: ms since 1970, or -1. */
 int64_t rfc3339_ms (const char *text);
 /* Decimal Kubernetes quantity without unit; -1 for anything else. */

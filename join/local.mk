@@ -59,6 +59,7 @@ noinst_LTLIBRARIES += libkube.la
 libkube_la_SOURCES  = \
 	%D%/kube.c %D%/kube.h \
 	%D%/kube_api.c %D%/kube_api.h \
+	%D%/kube_bootstrap.c %D%/kube_bootstrap.h \
 	%D%/kube_config.c %D%/kube_config.h \
 	%D%/kube_exec.c %D%/kube_exec.h \
 	%D%/kube_json.c \

@@ -179,6 +179,31 @@ def unclean(b, c, m, key):
     on(m, "cd /usr/local/bin; mv k0s.real k0s")
 
 
+def tokens(c):
+    return [s["metadata"]["name"] for s in c.hosted["api"].get("/api/v1/namespaces/kube-system/secrets",
+                                                             labelSelector="gpubroker.io/machine")["items"]]
+
+
+def without_operator(b, c, m, key):
+    """A cluster whose tokens the broker makes itself: none outlives the join, and none a join that failed."""
+    code, out, err = b.cli("join", "--host", f"ubuntu@{m['ip']}", "--identity", key, "--cluster", "plain", "--name", "plain")
+    if not t.ok(code == 0, "a cluster without an operator"):
+        print("# " + (out + err).replace("\n", "\n# "))
+    t.eq((list(nodes(c)), tokens(c)), ([b.lease("plain")["node"]], []), "has its node, and no token any more")
+    b.accepted("release", {"key": "plain", "lease": "plain", "drain": False})
+    b.wait_state("plain", "released")
+    on(m, "echo '{\"sysinfo\": \"no cgroup\"}' >/etc/test-k0s.json")
+    b.accepted("join", {"key": "bad", "name": "bad", "host": {"address": m["ip"], "user": "ubuntu"}, "cluster": "plain",
+                        "identity": open(key).read(), "on_failure": {"action": "keep"}})
+    until(lambda: tokens(c), 60, "a token is made")
+    b.wait_state("bad", "failed-kept", seconds=60)
+    until(lambda: not tokens(c), 20, "the token of a join that failed goes")
+    t.eq(tokens(c), [], "a join that failed leaves no token, though the machine is kept")
+    on(m, "rm /etc/test-k0s.json")
+    b.accepted("release", {"key": "bad-r", "lease": "bad"})
+    b.wait_state("bad", "failed-empty")
+
+
 def persist(b, fn, seconds, what):
     """The answer of fn, whatever dies meanwhile; how often that was."""
     deaths = 0
@@ -230,10 +255,13 @@ def main():
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "me", "-f", f"{d}/{name}"], check=True)
         version = c.info["k0s_version"].replace("-k0s", "+k0s")
         m = machine(f"{d}/mine", version, gpus={"count": 2, "name": "NVIDIA L40S", "memory_mib": 46068})
-        with Broker(clusters=[spoke(c.info), spoke(c.info, name="spoke-b")]) as b:
+        plain = {"name": "plain", "type": "kubeconfig", "kubeconfig_file": c.info["hosted"]["kubeconfig"],
+                 "k0s_version": version, "gpu_stack": "device-plugin", "allow_private": True}
+        with Broker(clusters=[spoke(c.info), spoke(c.info, name="spoke-b"), plain]) as b:
             t.run(life, b, c, m, f"{d}/mine")
             t.run(wrong, b, m, f"{d}/mine", f"{d}/other")
             t.run(leftovers, b, c, m, f"{d}/mine")
+            t.run(without_operator, b, c, m, f"{d}/mine")
             t.run(unclean, b, c, m, f"{d}/mine")
             t.run(killed, b, c, m, f"{d}/mine")
     t.done()

@@ -448,18 +448,71 @@ def links(b):
 
 
 def plain_cluster(b):
-    """type kubeconfig: the cluster itself, with nobody who issues tokens."""
+    """type kubeconfig: the cluster itself, where we issue the tokens."""
     plane = {"type": "kubeconfig", "allow_private": True, "k0s_version": "v1.34.4+k0s.0"}
     v = b.value("lint", conf=b.c.hosted["text"], plane=plane)
-    ok(v.get("findings") == [] and v.get("server") == b.c.hosted["url"], "a cluster of type kubeconfig is linted", v)
+    ok([f["code"] for f in v.get("findings", [])] == ["not-k0s"] and v.get("server") == b.c.hosted["url"],
+       "a cluster of type kubeconfig is linted", v)
+    v = b.value("lint", conf=b.c.hosted["text"], plane={**plane, "k0s_version": None})
+    ok("version-unpinned" in [f["code"] for f in v.get("findings", [])], "it does not say which k0s it runs", v)
+    conf = yaml.safe_load(b.c.hosted["text"])
+    del conf["clusters"][0]["cluster"]["certificate-authority-data"]
+    v = b.value("lint", conf=yaml.safe_dump(conf), plane=plane)
+    ok("ca-absent" in [f["code"] for f in v.get("findings", [])], "a kubeconfig without a CA makes no join token", v)
     v = b.value("lint", conf=b.c.hosted["text"], plane={**plane, "k0s_version": "v1.36.1+k0s.0"})
-    ok([f["code"] for f in v.get("findings", [])] == ["version-skew"], "its version is asked of itself", v)
+    ok([f["code"] for f in v.get("findings", [])] == ["version-skew", "not-k0s"], "its version is asked of itself", v)
     ok(b.value("health", conf=b.c.hosted["text"], plane=plane, nodes=["x"]).get("nodes", {}).get("x", {}).get("missing"),
        "and its nodes are there directly")
-    r = b.ask("mint", conf=b.c.hosted["text"], plane=plane, machine="m-1")
-    ok(r.get("kind") == "unsupported", "it issues no join tokens", r)
+    bootstrap(b, plane)
     r = b.ask("lint", plane={"namespace": "../x"})
     ok(r.get("kind") == "invalid", "a namespace that is a path is refused", r)
+
+
+def bootstrap(b, plane):
+    secrets = "/api/v1/namespaces/kube-system/secrets"
+    where = dict(conf=b.c.hosted["text"], plane=plane)
+
+    def ours():
+        return b.hosted.get(secrets, labelSelector="gpubroker.io/machine=m-1")["items"]
+
+    before = time.time() * 1000
+    v = b.value("mint", machine="m-1", labels={"gpubroker.io/lease": "l7"}, expiry_s=600, **where)
+    token = b.kube.secrets[b.last, "token"].decode()
+    ok(abs(v["expires_ms"] - before - 600000) < 5000 and v["server"] == b.c.hosted["url"] and
+       v["ca_pem"].encode() == b.c.hosted["ca"].pem, "a token is made, with its end, address and CA", v)
+    [s] = ours()
+    data = {k: base64.b64decode(x).decode() for k, x in s["data"].items()}
+    ok(s["type"] == "bootstrap.kubernetes.io/token" and s["metadata"]["name"] == "bootstrap-token-" + v["token_id"] and
+       data["token-id"] == v["token_id"] and len(data["token-secret"]) == 16 and
+       data["usage-bootstrap-authentication"] == "true" and "usage-bootstrap-signing" not in data, "as a Secret of the type that counts", s)
+    ok(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(v["expires_ms"] / 1000)) == data["expiration"], "which says when it ends")
+    ok(s["metadata"]["labels"].get("gpubroker.io/lease") == "l7", "and whose it is")
+    text = gzip.decompress(base64.b64decode(token, validate=True)).decode()
+    conf = yaml.safe_load(text)
+    ok(conf["users"] == [{"name": "kubelet-bootstrap", "user": {"token": f"{data['token-id']}.{data['token-secret']}"}}] and
+       conf["current-context"] == "k0s" and [c["name"] for c in conf["clusters"]] == ["k0s"], "the join token is a worker's kubeconfig")
+    ok(kubeapi.Api(text).get("/api/v1/nodes")["kind"] == "NodeList", "which lets a node in")
+    ok(token not in json.dumps([b.kube.results, b.kube.items, b.kube.logs]) and
+       data["token-secret"] not in json.dumps([b.kube.results, b.kube.items, b.kube.logs]), "no frame but the SECRET has it")
+    again = b.value("mint", machine="m-1", **where)
+    ok((again["token_id"], len(ours())) == (v["token_id"], 1), "asked again while it lives: the same")
+    b.hosted.merge(f"{secrets}/{s['metadata']['name']}", {"data": {"expiration": kubeapi.b64(time.strftime(
+        "%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 30)))}})
+    fresh = b.value("mint", machine="m-1", **where)
+    ok(fresh["token_id"] != v["token_id"] and [x["metadata"]["name"] for x in ours()] == ["bootstrap-token-" + fresh["token_id"]],
+       "one that is nearly over is replaced, and goes")
+    other = b.value("mint", machine="m-2", **where)
+    b.hosted.ensure(secrets, {"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "metadata": {
+        "name": "bootstrap-token-theirs"}, "stringData": {"token-id": "theirs", "token-secret": "0123456789abcdef"}})
+    ok(b.ask("invalidate", machine="m-1", **where).get("kind") == "ok" and ours() == [], "invalidate ends it")
+    ok(all(b.hosted.find(f"{secrets}/bootstrap-token-{x}") for x in (other["token_id"], "theirs")), "and no other")
+    ok(b.ask("invalidate", machine="m-1", **where).get("kind") == "ok", "also when there is none")
+    b.ask("invalidate", machine="m-2", **where)
+    b.hosted.delete(secrets + "/bootstrap-token-theirs")
+    if not b.address.startswith("127."):
+        return
+    r = b.ask("mint", conf=b.c.hosted["text"], plane={**plane, "allow_private": False}, machine="m-1")
+    ok(r.get("code") == "address-private" and ours() == [], "an address that machines cannot reach makes no token", r)
 
 
 def http_faults(b):
