@@ -4,5 +4,6 @@ libplugins_la_SOURCES  = %D%/check.c %D%/refusal.c %D%/rest.c %D%/rest.h %D%/tag
 libplugins_la_LIBADD   = libbase.la
 
 include plugins/hyperstack/local.mk
+include plugins/nebius/local.mk
 include plugins/shadeform/local.mk
 include plugins/static/local.mk
