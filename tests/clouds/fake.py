@@ -107,6 +107,7 @@ class Cloud:
 
     name, prefix, routes, presets, spec_file = "cloud", "/v1", [], {}, None
     phases, running, ending, error = [], "active", "deleting", "error"
+    own_faults = ()
     delays = {}
 
     def __init__(self, options):

@@ -16,7 +16,7 @@ class Faults:
 
     def arm(self, fault):
         endpoints = {r[2] for r in self.cloud.routes} | {"*"}
-        kinds = ON_CREATE | set(BEFORE) | set(AFTER) | set(self.cloud.presets)
+        kinds = ON_CREATE | set(BEFORE) | set(AFTER) | set(self.cloud.presets) | set(self.cloud.own_faults)
         if fault["on"] not in endpoints:
             raise ValueError("no endpoint %r among %s" % (fault["on"], sorted(endpoints)))
         if fault["kind"] not in kinds:

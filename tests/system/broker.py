@@ -49,6 +49,7 @@ class Cloud:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         line = json.loads(self.proc.stdout.readline())
         self.url, self.base = line["url"], urllib.parse.urlparse(line["control"])
+        self.own = line.get("provider", {"endpoint": self.url, "secrets": {"api_key": KEY}})
         return self
 
     def __exit__(self, *_):
@@ -73,8 +74,7 @@ class Cloud:
         return [m for m in self.control("GET", "/machines") if not m["foreign"] and not m["ended_ms"]]
 
     def provider(self, **more):
-        return {"name": self.name, "plugin": self.name, "endpoint": self.url, "secrets": {"api_key": KEY},
-                "offers_every": "1s", "reconcile_every": "1s", **more}
+        return {"name": self.name, "plugin": self.name, **self.own, "offers_every": "1s", "reconcile_every": "1s", **more}
 
 
 def setting(value):

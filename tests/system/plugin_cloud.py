@@ -27,8 +27,11 @@ class PluginCloud:
         self.lawful = lawful  # False: the test itself breaks the specification
         self.fake = Control(self.name, "--api-key", KEY, *args)
         self.results = []
-        self.plugin = Provider(self.name, options=dict({"endpoint": self.fake.url}, **options),
-                               secrets={"api_key": key + "\n"}, http={"rate": 1000.0, "burst": 1000})
+        self.plugin = self.start_plugin(key, options)
+
+    def start_plugin(self, key, options):
+        return Provider(self.name, options=dict({"endpoint": self.fake.url}, **options),
+                        secrets={"api_key": key + "\n"}, http={"rate": 1000.0, "burst": 1000})
 
     def __enter__(self):
         return self
