@@ -62,6 +62,7 @@ api_check (struct ask *q)
 
   if (!p)
     return;
+  memory_forgive (q->b->memory, p->name); /* who asks has mended something */
   provider_refresh (p);
   provider_reconcile (p);
   api_final (q, json_pack ("{s:o}", "provider", provider_json (p)));

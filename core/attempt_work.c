@@ -14,6 +14,15 @@
 enum { STUCK_AFTER = 10, ABSENT_TIMES = 2, GONE_TIMES = 2 };
 /* ---- create ---- */
 
+static void
+broke (const struct attempt *a, const struct err *why)
+{
+  char text[256];
+
+  snprintf (text, sizeof text, "%.64s: %.180s", a->provider, why->text);
+  feed_alarm (a->lease->broker, "out-of-money", text);
+}
+
 void
 attempt_remember (struct attempt *a, const struct err *why)
 {
@@ -21,9 +30,11 @@ attempt_remember (struct attempt *a, const struct err *why)
   struct memory_what what = offers_what (b->offers, a->provider, a->offer);
   enum memory_why kind;
 
-  switch (memory_classify (why->kind, why->code, &kind)) {
+  switch (memory_classify (why, &kind)) {
   case 0:
     memory_fail (b->memory, &what, kind, why->text, now_ms ());
+    if (kind == MEMORY_MONEY && memory_broke (b->memory, a->provider, now_ms ())->times == 1)
+      broke (a, why);
     break;
   case 1:
     memory_bar (b->memory, a->provider, why->kind == ERR_AUTH ? NULL : what.region, why->text,

@@ -38,7 +38,7 @@ libmatch_la_SOURCES = \
 	%D%/match_check.c \
 	%D%/match_query.c \
 	%D%/match_text.c \
-	%D%/memory.c %D%/memory.h \
+	%D%/memory.c %D%/memory.h %D%/memory_account.c %D%/memory_int.h \
 	%D%/offers.c %D%/offers.h %D%/offers_int.h \
 	%D%/offers_atoms.c \
 	%D%/offers_list.c \

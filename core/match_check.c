@@ -158,17 +158,27 @@ check_place (const struct query *q, const struct query_prov *p, const struct off
   return q->c->kubernetes && !x->kubernetes ? EXCL_NO_KUBERNETES : EXCL_NONE;
 }
 
-static enum exclusion
-check_memory (const struct query *q, const struct offer *x)
+static bool
+in_areas (const struct query_prov *p, const struct offer *x)
 {
-  const struct memory_entry *m;
+  for (size_t i = 0; i < p->refusals.n; i++)
+    if ((!p->refusals.at[i].region || p->refusals.at[i].region == x->region) &&
+        p->refusals.at[i].spot == (x->market == MARKET_SPOT))
+      return true;
+  return false;
+}
 
-  if (!keyset_has (&q->blocked, x->key))
-    return EXCL_NONE;
-  m = memory_blocked (q->c->memory, x->key, q->c->now_ms);
-  if (!m)
-    return EXCL_NONE;
-  return m->why == MEMORY_QUOTA ? EXCL_QUOTA : EXCL_CAPACITY_MEMORY;
+static enum exclusion
+check_memory (const struct query *q, const struct query_prov *p, const struct offer *x)
+{
+  if (keyset_has (&q->blocked, x->key))
+    return EXCL_CAPACITY_MEMORY;
+  if (p->broke)
+    return EXCL_BALANCE;
+  if (p->refused &&
+      (keyset_has (&q->blocked, memory_account_key (x->key, p->prov->name)) || in_areas (p, x)))
+    return EXCL_QUOTA;
+  return EXCL_NONE;
 }
 
 static enum exclusion
@@ -178,7 +188,7 @@ check_supply (const struct query *q, const struct query_prov *p, const struct of
 
   if (x->availability == GPUB_AVAIL_NONE)
     return EXCL_STOCK;
-  code = check_memory (q, x);
+  code = check_memory (q, p, x);
   if (code)
     return code;
   if (p->state)

@@ -19,12 +19,19 @@ struct place {
   uint16_t region;
 };
 
+struct area {
+  uint16_t region; /* 0: any */
+  bool spot;
+};
+
 struct query_prov { /* what the query means for one provider */
   struct offers_prov *prov;
   enum exclusion state; /* EXCL_NONE while it is up */
-  const struct memory_entry *barred;
+  const struct memory_entry *barred, *broke;
   bool wanted, excluded; /* as a whole */
   VEC (uint16_t) wanted_clouds, excluded_clouds, barred_regions;
+  bool refused;                /* of something for want of quota */
+  VEC (struct area) refusals;  /* of all in an area */
   VEC (struct place) locality; /* the filter's */
   VEC (struct place) near;     /* the cluster's */
 };

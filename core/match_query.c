@@ -39,8 +39,8 @@ names_bytes (const struct offers *o, const json_t *list)
   if (!list)
     return NULL;
   bytes = atom_bytes (o);
-  json_array_foreach ((json_t *) list, i, x) bytes[atom_find (&o->atoms, json_string_value (x))] =
-      1;
+  json_array_foreach ((json_t *) list, i, x)
+    bytes[atom_find (&o->atoms, json_string_value (x))] = 1;
   bytes[0] = 0; /* not known is not that */
   return bytes;
 }
@@ -195,8 +195,7 @@ prepare_names (struct query *q, const json_t *list, bool exclude, struct err *e)
   const json_t *x;
   size_t i;
 
-  json_array_foreach ((json_t *) list, i, x)
-  {
+  json_array_foreach ((json_t *) list, i, x) {
     struct query_prov *p;
     struct named n;
 
@@ -286,6 +285,26 @@ prepare_bars (struct query *q, struct query_prov *p)
 }
 
 static void
+prepare_refusals (struct query *q, struct query_prov *p)
+{
+  const struct memory *m = q->c->memory;
+  const char *name = p->prov->name;
+
+  p->broke = m ? memory_broke (m, name, q->c->now_ms) : NULL;
+  for (size_t i = 0; i < memory_count (m); i++) {
+    const struct memory_entry *x = memory_at (m, i);
+    const char *area;
+    bool spot;
+
+    if (q->c->now_ms >= x->until_ms || !memory_of_account (x, name))
+      continue;
+    p->refused = true;
+    if ((area = memory_area (x, name, &spot)) && (!*area || atom_find (&q->o->atoms, area)))
+      *vec_push (&p->refusals) = (struct area){ *area ? atom_find (&q->o->atoms, area) : 0, spot };
+  }
+}
+
+static void
 prepare_provs (struct query *q)
 {
   q->provs = calloc (q->o->provs.n + 1, sizeof *q->provs);
@@ -298,6 +317,7 @@ prepare_provs (struct query *q)
     p->state = state_code (p->prov->state);
     p->wanted = q->f->provider == NULL;
     prepare_bars (q, p);
+    prepare_refusals (q, p);
   }
 }
 
@@ -368,6 +388,7 @@ query_done (struct query *q)
     vec_free (&q->provs[i].wanted_clouds);
     vec_free (&q->provs[i].excluded_clouds);
     vec_free (&q->provs[i].barred_regions);
+    vec_free (&q->provs[i].refusals);
     vec_free (&q->provs[i].locality);
     vec_free (&q->provs[i].near);
   }

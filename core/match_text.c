@@ -50,8 +50,9 @@ join_names (const json_t *list, char *out, size_t size)
   size_t i, n = 0;
 
   *out = '\0';
-  json_array_foreach ((json_t *) list, i, x) if (n < size) n +=
-      (size_t) snprintf (out + n, size - n, "%s%s", i ? ", " : "", json_string_value (x));
+  json_array_foreach ((json_t *) list, i, x)
+    if (n < size)
+      n += (size_t) snprintf (out + n, size - n, "%s%s", i ? ", " : "", json_string_value (x));
 }
 
 static void
@@ -308,11 +309,30 @@ text_down (const struct reason *r)
 static void
 text_quota (const struct reason *r)
 {
-  if (r->p->state == EXCL_QUOTA &&
-      !memory_blocked (r->q->c->memory, r->a->hot->key, r->q->c->now_ms))
+  const struct offer_text *x = r->a->text;
+  const char *region = x->region, *scope = x->scope;
+  const struct memory_what what = {
+    x->cloud ? x->cloud : r->p->prov->plugin,
+    region,
+    x->instance_type,
+    r->a->hot->market == MARKET_SPOT ? "spot" : "on-demand",
+    r->a->provider,
+    region && scope && strcmp (region, scope) == 0 ? region : NULL,
+  };
+
+  if (r->p->state == EXCL_QUOTA)
     text_state (r);
   else
-    text_memory (r);
+    text_entry (r, memory_quota (r->q->c->memory, &what, r->q->c->now_ms));
+}
+
+static void
+text_balance (const struct reason *r)
+{
+  if (r->p->broke)
+    text_entry (r, r->p->broke);
+  else
+    text_state (r);
 }
 
 static void
@@ -373,7 +393,7 @@ match_text (const struct query *q, const struct query_prov *p, const struct offe
     [EXCL_STOCK] = text_stock,
     [EXCL_CAPACITY_MEMORY] = text_memory,
     [EXCL_QUOTA] = text_quota,
-    [EXCL_BALANCE] = text_state,
+    [EXCL_BALANCE] = text_balance,
     [EXCL_PROVIDER_DOWN] = text_down,
     [EXCL_PROVIDER_PAUSED] = text_state,
     [EXCL_STALE] = text_stale,

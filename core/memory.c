@@ -1,7 +1,7 @@
 /* memory.c - what failed lately, so that no client walks into it again
  *
- * One table for both kinds of entry: a bar is an entry whose key is of the provider (and region)
- * alone.
+ * One table for all kinds of entry: a bar is an entry whose key is of the provider (and region)
+ * alone; for those of an account see memory_account.c.
  */
 #include "config.h"
 
@@ -9,18 +9,15 @@
 #include <string.h>
 
 #include "core/json.h"
-#include "core/memory.h"
-#include "core/vec.h"
+#include "core/memory_int.h"
 
 #define MINUTES(n) ((n) *INT64_C (60000))
 
 enum { TEXT_MAX = 240, ENTRIES_MAX = 4096 };
 
 static const char *const why_names[MEMORY_WHY_END] = {
-  [MEMORY_CAPACITY] = "capacity",
-  [MEMORY_QUOTA] = "quota",
-  [MEMORY_MISMATCH] = "mismatch",
-  [MEMORY_LATE_BOOT] = "late-boot",
+  [MEMORY_CAPACITY] = "capacity",   [MEMORY_QUOTA] = "quota", [MEMORY_MISMATCH] = "mismatch",
+  [MEMORY_LATE_BOOT] = "late-boot", [MEMORY_MONEY] = "money",
 };
 
 /* How long the first failure blocks, and the widest it grows to.  Stock comes back in minutes; an
@@ -32,15 +29,11 @@ static const struct {
   [MEMORY_QUOTA] = { MINUTES (10), MINUTES (120) },
   [MEMORY_MISMATCH] = { MINUTES (30), MINUTES (720) },
   [MEMORY_LATE_BOOT] = { MINUTES (5), MINUTES (60) },
+  [MEMORY_MONEY] = { MINUTES (10), MINUTES (60) },
 };
 
 static const int64_t bar_first = MINUTES (5), bar_most = MINUTES (60);
 static const int64_t success_holds = MINUTES (60);
-
-struct memory {
-  VEC (struct memory_entry) all;
-  bool changed;
-};
 
 struct memory *
 memory_new (void)
@@ -70,30 +63,36 @@ memory_free (struct memory *m)
   free (m);
 }
 
-static uint64_t
-hash (const char *name)
+uint64_t
+memory_hash (uint64_t h, const char *text)
 {
-  uint64_t h = UINT64_C (0xcbf29ce484222325);
-
-  for (; *name; name++)
-    h = (h ^ (unsigned char) *name) * UINT64_C (0x100000001b3);
+  if (h == 0)
+    h = UINT64_C (0xcbf29ce484222325);
+  for (; *text; text++)
+    h = (h ^ (unsigned char) *text) * UINT64_C (0x100000001b3);
   return h;
 }
 
-static const char *
-or_dash (const char *s)
+static uint64_t
+hash (const char *name)
+{
+  return memory_hash (0, name);
+}
+
+const char *
+memory_or_dash (const char *s)
 {
   return s && *s ? s : "-";
 }
 
-static void
-block_name (const struct memory_what *w, char *out, size_t size)
+void
+memory_block_name (const struct memory_what *w, char out[static MEMORY_NAME_MAX])
 {
-  snprintf (out, size, "%s/%s/%s/%s", or_dash (w->cloud), or_dash (w->region), or_dash (w->type),
-            or_dash (w->market));
+  snprintf (out, MEMORY_NAME_MAX, "%s/%s/%s/%s", memory_or_dash (w->cloud),
+            memory_or_dash (w->region), memory_or_dash (w->type), memory_or_dash (w->market));
 }
 
-/* A colon that no block's name starts with keeps the two kinds apart. */
+/* A colon that no block's name starts with keeps the kinds apart. */
 static void
 bar_name (const char *provider, const char *region, char *out, size_t size)
 {
@@ -103,9 +102,9 @@ bar_name (const char *provider, const char *region, char *out, size_t size)
 uint64_t
 memory_key (const struct memory_what *w)
 {
-  char name[512];
+  char name[MEMORY_NAME_MAX];
 
-  block_name (w, name, sizeof name);
+  memory_block_name (w, name);
   return hash (name);
 }
 
@@ -116,6 +115,13 @@ find (const struct memory *m, uint64_t key)
     if (m->all.at[i].key == key)
       return &m->all.at[i];
   return NULL;
+}
+
+void
+memory_drop (struct memory *m, size_t i)
+{
+  entry_done (&m->all.at[i]);
+  vec_drop (&m->all, i);
 }
 
 /* A flood of failures: what ends first is forgotten first. */
@@ -129,8 +135,7 @@ make_room (struct memory *m)
   for (size_t i = 1; i < m->all.n; i++)
     if (m->all.at[i].until_ms < m->all.at[first].until_ms)
       first = i;
-  entry_done (&m->all.at[first]);
-  vec_drop (&m->all, first);
+  memory_drop (m, first);
 }
 
 static struct memory_entry *
@@ -178,31 +183,41 @@ block (struct memory_entry *x, int64_t first, int64_t most, int64_t now_ms)
   x->until_ms = now_ms + widen (first, most, x->times);
 }
 
-int64_t
-memory_fail (struct memory *m, const struct memory_what *w, enum memory_why why, const char *text,
+const struct memory_entry *
+memory_hold (struct memory *m, const char *name, enum memory_why why, const char *text,
              int64_t now_ms)
 {
-  struct memory_entry *x;
-  char name[512];
+  struct memory_entry *x = find_or_add (m, name);
 
-  block_name (w, name, sizeof name);
-  x = find_or_add (m, name);
   if (x->why != why)
     x->times = 0;
   x->why = why;
   block (x, spans[why].first, spans[why].most, now_ms);
   set_text (x, text);
   m->changed = true;
-  return x->until_ms;
+  return x;
+}
+
+int64_t
+memory_fail (struct memory *m, const struct memory_what *w, enum memory_why why, const char *text,
+             int64_t now_ms)
+{
+  char name[MEMORY_NAME_MAX];
+
+  if (why == MEMORY_QUOTA || why == MEMORY_MONEY)
+    return memory_account_fail (m, w, why, text, now_ms);
+  memory_block_name (w, name);
+  return memory_hold (m, name, why, text, now_ms)->until_ms;
 }
 
 void
 memory_success (struct memory *m, const struct memory_what *w, int64_t now_ms)
 {
   struct memory_entry *x;
-  char name[512];
+  char name[MEMORY_NAME_MAX];
 
-  block_name (w, name, sizeof name);
+  memory_account_success (m, w);
+  memory_block_name (w, name);
   x = find_or_add (m, name);
   x->times = 0;
   x->until_ms = 0;
@@ -282,8 +297,7 @@ memory_unbar (struct memory *m, const char *provider)
 
     if (strncmp (x->name, name, len) != 0 || (x->name[len] && x->name[len] != '/'))
       continue;
-    entry_done (x);
-    vec_drop (&m->all, i);
+    memory_drop (m, i);
     m->changed = true;
   }
 }
@@ -321,8 +335,7 @@ memory_expire (struct memory *m, int64_t now_ms)
 
     if (now_ms <= x->until_ms + most || now_ms - x->success_ms < success_holds)
       continue;
-    entry_done (x);
-    vec_drop (&m->all, i);
+    memory_drop (m, i);
     m->changed = true;
   }
 }
@@ -395,8 +408,22 @@ memory_why_name (enum memory_why w)
   return w < MEMORY_WHY_END ? why_names[w] : "unknown";
 }
 
+/* Plugins have one kind for money and quota; the words of their clouds tell them apart. */
+static bool
+is_money (const struct err *e)
+{
+  static const char *const words[] = {
+    "balance", "funds", "wallet", "payment", "credit", "HTTP 402"
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (words); i++)
+    if (strcasestr (e->text, words[i]) || strcasestr (e->code, words[i]))
+      return true;
+  return false;
+}
+
 int
-memory_classify (enum err_kind kind, const char *code, enum memory_why *why)
+memory_classify (const struct err *e, enum memory_why *why)
 {
   static const struct {
     const char *code;
@@ -414,14 +441,14 @@ memory_classify (enum err_kind kind, const char *code, enum memory_why *why)
                 { "driver-library-mismatch", MEMORY_MISMATCH },
                 { "price-mismatch", MEMORY_MISMATCH } };
 
-  for (size_t i = 0; code && i < N_ELEMENTS (codes); i++)
-    if (strcmp (code, codes[i].code) == 0) {
+  for (size_t i = 0; i < N_ELEMENTS (codes); i++)
+    if (strcmp (e->code, codes[i].code) == 0) {
       *why = codes[i].why;
       return 0;
     }
-  if (kind == ERR_CAPACITY || kind == ERR_QUOTA) {
-    *why = kind == ERR_CAPACITY ? MEMORY_CAPACITY : MEMORY_QUOTA;
+  if (e->kind == ERR_CAPACITY || e->kind == ERR_QUOTA) {
+    *why = e->kind == ERR_CAPACITY ? MEMORY_CAPACITY : is_money (e) ? MEMORY_MONEY : MEMORY_QUOTA;
     return 0;
   }
-  return kind == ERR_AUTH || kind == ERR_INVALID ? 1 : -1;
+  return e->kind == ERR_AUTH || e->kind == ERR_INVALID ? 1 : -1;
 }

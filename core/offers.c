@@ -384,12 +384,15 @@ struct memory_what
 offers_what (const struct offers *o, const char *provider, const json_t *offer)
 {
   const struct offers_prov *p = offers_prov (o, provider);
+  const char *region = json_str (offer, "region", NULL);
 
   return (struct memory_what){
     json_str (offer, "cloud", p ? p->plugin : provider),
-    json_str (offer, "region", NULL),
+    region,
     json_str (offer, "instance_type", NULL),
     json_str (offer, "market", "on-demand"),
+    provider,
+    region && strcmp (region, json_str (offer, "scope", "")) == 0 ? region : NULL,
   };
 }
 

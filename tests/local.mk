@@ -9,6 +9,7 @@ TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_doc
 EXTRA_DIST     += %D%/unit/tap.h %D%/venv.py %D%/requirements.txt
 
 SYSTEM_TESTS += \
+	tests/system/accounts.py \
 	tests/system/alarms.py \
 	tests/system/bad_input.py \
 	tests/system/bad_machines.py \
@@ -25,6 +26,7 @@ SYSTEM_TESTS += \
 	tests/system/sweep_join.py \
 	$(NULL)
 EXTRA_DIST   += \
+	%D%/system/accounts.py \
 	%D%/system/alarms.py \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \

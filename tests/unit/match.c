@@ -224,7 +224,8 @@ cpu_and_fractions (void)
 static void
 supply (void)
 {
-  const struct memory_what what = { "fakecloud", "oslo-1", "h100x1", "on-demand" };
+  const struct memory_what what = { "fakecloud", "oslo-1", "h100x1", "on-demand", "p", NULL };
+  struct memory_what other = what;
   struct match_context c = context ();
   struct offers *o = table ("p", "{'offer_ref':'a','instance_type':'h100x1'," H100 "}");
   struct memory *m = memory_new ();
@@ -234,8 +235,22 @@ supply (void)
   why_in (o, "{}", &c, "capacity-memory: capacity, 1 time: OUT_OF_STOCK; again in 119 s");
   memory_fail (m, &what, MEMORY_MISMATCH, "7 GPUs of 8", now - 1000);
   why_in (o, "{}", &c, "capacity-memory: mismatch, 1 time: 7 GPUs of 8; again in 1799 s");
+  memory_success (m, &what, now);
+  other.provider = "q";
+  memory_fail (m, &other, MEMORY_QUOTA, "limit 0", now - 1000);
+  memory_fail (m, &other, MEMORY_MONEY, "$0 left", now - 1000);
+  why_in (o, "{}", &c, "it fits");
   memory_fail (m, &what, MEMORY_QUOTA, "limit 0", now - 1000);
   why_in (o, "{}", &c, "quota: quota, 1 time: limit 0; again in 599 s");
+  memory_success (m, &what, now);
+  why_in (o, "{}", &c, "it fits");
+  for (int i = 0; i < 2; i++) {
+    other = (struct memory_what){ "fakecloud", "elsewhere", i ? "x" : "y", "on-demand", "p", NULL };
+    memory_fail (m, &other, MEMORY_QUOTA, "limit 8", now - 1000);
+  }
+  why_in (o, "{}", &c, "quota: quota, 1 time: limit 8; again in 599 s");
+  memory_fail (m, &what, MEMORY_MONEY, "$0 left", now - 1000);
+  why_in (o, "{}", &c, "balance: money, 1 time: $0 left; again in 599 s");
   memory_success (m, &what, now);
   why_in (o, "{}", &c, "it fits");
   memory_bar (m, "p", "oslo-2", "AuthFailure", now);
@@ -390,7 +405,7 @@ ranks (struct offers *o, const struct match_context *c, const char *filter, cons
 static void
 ranking (void)
 {
-  const struct memory_what good = { "fakecloud", NULL, "t-e", "on-demand" };
+  const struct memory_what good = { "fakecloud", NULL, "t-e", "on-demand", NULL, NULL };
   struct match_context c = context ();
   struct memory *m = memory_new ();
   struct offers *o = table (
@@ -414,11 +429,11 @@ ranking (void)
   c.memory = m;
   memory_success (m, &good, now);
   ranks (o, &c, "{'gpu':[{'model':'H100'}]}", "c d e f a");
-  memory_success (m, &(struct memory_what){ "fakecloud", NULL, "t-f", "on-demand" }, now);
+  memory_success (m, &(struct memory_what){ "fakecloud", NULL, "t-f", "on-demand", NULL, NULL }, now);
   memory_free (m);
   m = memory_new ();
   c.memory = m;
-  memory_success (m, &(struct memory_what){ "fakecloud", NULL, "t-f", "on-demand" }, now);
+  memory_success (m, &(struct memory_what){ "fakecloud", NULL, "t-f", "on-demand", NULL, NULL }, now);
   ranks (o, &c, "{'gpu':[{'model':'H100'}]}", "c d f e a");
   ranks (o, &c, "{'gpu':[{'model':'H100'}],'market':'spot'}", "b");
   ranks (o, &c, "{'gpu':[{'model':'H100'}],'market':'any'}", "b c d f e a");

@@ -10,8 +10,11 @@
 #define MINUTE INT64_C (60000)
 
 static const int64_t now = INT64_C (1800000000000);
-static const struct memory_what h100 = { "hyperstack", "NORWAY-1", "n3-H100x1", "on-demand" };
-static const struct memory_what spot = { "hyperstack", "NORWAY-1", "n3-H100x1", "spot" };
+static const struct memory_what h100 = { "hyperstack", "NORWAY-1", "n3-H100x1",
+                                         "on-demand",  NULL,       NULL };
+static const struct memory_what spot = {
+  "hyperstack", "NORWAY-1", "n3-H100x1", "spot", NULL, NULL
+};
 
 static void
 widening (void)
@@ -45,7 +48,6 @@ widening (void)
   ok (memory_succeeded (m, key, t + 59 * MINUTE) && !memory_succeeded (m, key, t + 60 * MINUTE),
       "for an hour");
   is_num (memory_fail (m, &h100, MEMORY_LATE_BOOT, "20 min", t) - t, 5 * MINUTE, "a late boot");
-  is_num (memory_fail (m, &spot, MEMORY_QUOTA, "0 of 0", t) - t, 10 * MINUTE, "a quota");
   memory_free (m);
 }
 
@@ -108,9 +110,125 @@ kept (void)
     char type[16];
 
     snprintf (type, sizeof type, "t%d", i);
-    memory_fail (m, &(struct memory_what){ "c", "r", type, "spot" }, MEMORY_CAPACITY, "", now);
+    memory_fail (m, &(struct memory_what){ "c", "r", type, "spot", NULL, NULL }, MEMORY_CAPACITY,
+                 "", now);
   }
   ok (memory_count (m) <= 4096, "a flood of failures is bounded");
+  memory_free (m);
+  memory_free (n);
+}
+
+/* Two accounts, a and b, of one cloud; r is counted apart, unless area is NULL. */
+static struct memory_what
+what_of (const char *provider, const char *region, const char *type, const char *market, bool apart)
+{
+  return (struct memory_what){ "cloud", region, type, market, provider, apart ? region : NULL };
+}
+
+static void
+accounts (void)
+{
+  enum { NOTHING, STOCK, MONEY, QUOTA };
+  static const struct {
+    const char *region, *type, *market;
+    enum memory_why why;
+    bool apart;
+  } fails[] = {
+    { "r", "small", "on-demand", MEMORY_CAPACITY, true }, /* 0 */
+    { "r", "small", "on-demand", MEMORY_MONEY, true },    /* 1 */
+    { "r", "small", "on-demand", MEMORY_QUOTA, true },    /* 2 */
+    { "r", "big", "on-demand", MEMORY_QUOTA, true },      /* 3: with 2 */
+    { "r", "small", "spot", MEMORY_QUOTA, true },         /* 4 */
+    { "r", "small", "on-demand", MEMORY_QUOTA, false },   /* 5 */
+    { "s", "big", "on-demand", MEMORY_QUOTA, false },     /* 6: with 5 */
+    { "s", "big", "on-demand", MEMORY_QUOTA, true },      /* 7: with 2 */
+  };
+  static const struct {
+    int first, second; /* of fails; -1: none */
+    const char *provider, *region, *type, *market;
+    int want;
+  } cases[] = {
+    { 0, -1, "a", "r", "small", "on-demand", STOCK },
+    { 0, -1, "b", "r", "small", "on-demand", STOCK },
+    { 0, -1, "a", "r", "big", "on-demand", NOTHING },
+    { 1, -1, "a", "r", "small", "on-demand", MONEY },
+    { 1, -1, "a", "s", "big", "spot", MONEY },
+    { 1, -1, "b", "r", "small", "on-demand", NOTHING },
+    { 2, -1, "a", "r", "small", "on-demand", QUOTA },
+    { 2, -1, "b", "r", "small", "on-demand", NOTHING },
+    { 2, -1, "a", "r", "big", "on-demand", NOTHING },
+    { 2, -1, "a", "s", "small", "on-demand", NOTHING },
+    { 2, 3, "a", "r", "other", "on-demand", QUOTA },
+    { 2, 3, "b", "r", "other", "on-demand", NOTHING },
+    { 2, 3, "a", "r", "other", "spot", NOTHING },
+    { 2, 3, "a", "s", "small", "on-demand", NOTHING },
+    { 2, 2, "a", "r", "other", "on-demand", NOTHING },
+    { 2, 4, "a", "r", "other", "on-demand", NOTHING },
+    { 2, 7, "a", "r", "other", "on-demand", NOTHING },
+    { 2, 7, "a", "s", "other", "on-demand", NOTHING },
+    { 5, 6, "a", "t", "other", "on-demand", QUOTA },
+    { 5, 6, "b", "t", "other", "on-demand", NOTHING },
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (cases); i++) {
+    struct memory *m = memory_new ();
+    struct memory_what w = what_of (cases[i].provider, cases[i].region, cases[i].type,
+                                    cases[i].market, cases[i].first < 5);
+    int got;
+
+    for (int k = 0; k < 2; k++) {
+      int f = k ? cases[i].second : cases[i].first;
+      struct memory_what x;
+
+      if (f < 0)
+        continue;
+      x = what_of ("a", fails[f].region, fails[f].type, fails[f].market, fails[f].apart);
+      memory_fail (m, &x, fails[f].why, "no", now);
+    }
+    got = memory_blocked (m, memory_key (&w), now)   ? STOCK
+          : memory_broke (m, cases[i].provider, now) ? MONEY
+          : memory_quota (m, &w, now)                ? QUOTA
+                                                     : NOTHING;
+    ok (got == cases[i].want, "failures %d and %d, then %s/%s/%s/%s: %d", cases[i].first,
+        cases[i].second, cases[i].provider, cases[i].region, cases[i].type, cases[i].market, got);
+    memory_free (m);
+  }
+}
+
+static void
+mended (void)
+{
+  struct memory_what small = what_of ("a", "r", "small", "on-demand", true);
+  struct memory_what big = what_of ("a", "r", "big", "on-demand", true);
+  struct memory *m = memory_new (), *n = memory_new ();
+  AUTO_JSON json_t *j = NULL;
+  bool is_spot;
+
+  is_num (memory_fail (m, &small, MEMORY_MONEY, "no", now) - now, 10 * MINUTE,
+          "money: ten minutes");
+  is_num (memory_fail (m, &small, MEMORY_QUOTA, "no", now) - now, 10 * MINUTE, "so is quota");
+  memory_fail (m, &big, MEMORY_QUOTA, "no", now);
+  j = memory_json (m);
+  memory_load (n, j, now);
+  ok (memory_broke (n, "a", now) && memory_quota (n, &small, now), "both outlive a restart");
+  ok (memory_blocked (n, memory_account_key (memory_key (&small), "a"), now) != NULL,
+      "the key of a type and an account is that of its entry");
+  memory_unbar (m, "a");
+  ok (memory_broke (m, "a", now) != NULL, "a listing that works proves no money");
+  memory_success (m, &small, now);
+  ok (!memory_broke (m, "a", now) && !memory_quota (m, &small, now), "a machine does, and quota");
+  ok (memory_quota (m, &big, now) &&
+          !memory_quota (m, &(struct memory_what){ "cloud", "r", "x", "on-demand", "a", "r" }, now),
+      "but not for another type");
+  memory_forgive (n, "b");
+  ok (memory_broke (n, "a", now) != NULL, "another account's check changes nothing");
+  memory_forgive (n, "a");
+  is_num ((int64_t) memory_count (n), 0, "its own forgets it all");
+  memory_fail (n, &small, MEMORY_QUOTA, "no", now);
+  memory_fail (n, &big, MEMORY_QUOTA, "no", now);
+  for (size_t i = 0; i < memory_count (n); i++)
+    if (memory_area (memory_at (n, i), "a", &is_spot))
+      is_str (memory_area (memory_at (n, i), "a", &is_spot), "r", "an area is told");
   memory_free (m);
   memory_free (n);
 }
@@ -119,8 +237,13 @@ static void
 classify (enum err_kind kind, const char *code, int want, enum memory_why want_why,
           const char *name)
 {
+  struct err e = { .kind = kind };
   enum memory_why why = MEMORY_CAPACITY;
-  int got = memory_classify (kind, code, &why);
+  int got;
+
+  snprintf (e.code, sizeof e.code, "%s", code ? code : "");
+  snprintf (e.text, sizeof e.text, "%s", name);
+  got = memory_classify (&e, &why);
 
   ok (got == want && (got || why == want_why), "%s", name);
 }
@@ -131,8 +254,14 @@ main (void)
   widening ();
   bars ();
   kept ();
+  accounts ();
+  mended ();
   classify (ERR_CAPACITY, "OUT_OF_STOCK", 0, MEMORY_CAPACITY, "capacity blocks");
-  classify (ERR_QUOTA, "", 0, MEMORY_QUOTA, "quota blocks");
+  classify (ERR_QUOTA, "", 0, MEMORY_QUOTA, "a limit is a quota");
+  classify (ERR_QUOTA, "", 0, MEMORY_MONEY, "Insufficient balance: that is money");
+  classify (ERR_QUOTA, "", 0, MEMORY_MONEY, "create VM: HTTP 402: that is, too");
+  classify (ERR_QUOTA, "INSUFFICIENT_FUNDS", 0, MEMORY_MONEY, "and a code may say so");
+  classify (ERR_CAPACITY, "", 0, MEMORY_CAPACITY, "balance of stock is stock");
   classify (ERR_INTERNAL, "gpu-absent", 0, MEMORY_MISMATCH, "a missing GPU is a mismatch");
   classify (ERR_UNAVAILABLE, "ssh-timeout", 0, MEMORY_LATE_BOOT, "no SSH in time is a late boot");
   classify (ERR_AUTH, "", 1, MEMORY_CAPACITY, "auth bars");
