@@ -119,8 +119,6 @@ check_operands (const struct args *a, struct err *e)
 {
   const struct command *c = a->command;
 
-  if (!c->run)
-    return 0;
   if (a->noperands < c->min)
     return err_set (e, ERR_INVALID, "%s needs %s", c->name, c->operands);
   if (a->noperands > c->max)
@@ -178,7 +176,7 @@ take_words (struct args *a, int argc, char **argv, bool *seen, struct err *e)
       take_rest (a, argc - i - 1, argv + i + 1);
       return 0;
     }
-    if (!a->command->run || argv[i][0] != '-' || !argv[i][1])
+    if (argv[i][0] != '-' || !argv[i][1])
       a->operands[a->noperands++] = argv[i];
     else if (take_option (a, argc, argv, &i, seen, e) < 0)
       return -1;

@@ -50,7 +50,7 @@ enum command_id {
 
 struct command {
   const char *name;
-  int (*run) (struct cli *c); /* NULL: not in this version */
+  int (*run) (struct cli *c);
   size_t min, max;            /* operands */
   const char *operands;       /* for people: "LEASE..." */
   const char *summary;

@@ -75,7 +75,6 @@ int out_fail (const struct cli *c, const char *code, const char *hint, const cha
     PRINTF (4, 5);
 json_t *error_new (const char *code, const char *message, const char *hint);
 int exit_of (const char *code);
-int not_in_version (const struct cli *c, const char *what);
 
 /* report.c: longer pieces for people, on f */
 void report_error (FILE *f, const json_t *error);

@@ -17,6 +17,8 @@ int run_explain (struct cli *c);
 int run_watch (struct cli *c);
 int run_logs (struct cli *c);
 int run_ssh (struct cli *c);
+int run_tunnel (struct cli *c);
+int run_kubeconfig (struct cli *c);
 int run_providers (struct cli *c);
 int run_clusters (struct cli *c);
 int run_orphans (struct cli *c);

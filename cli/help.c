@@ -13,8 +13,7 @@ overview (FILE *f)
 {
   fprintf (f, "usage: gpubroker-cli COMMAND [OPTIONS]\n\n");
   for (size_t i = 0; i < COMMANDS; i++)
-    fprintf (f, "  %-11s %-33s %s%s\n", commands[i].name, commands[i].operands, commands[i].summary,
-             commands[i].run ? "" : " (not in this version)");
+    fprintf (f, "  %-11s %-33s %s\n", commands[i].name, commands[i].operands, commands[i].summary);
   fprintf (f, "\ngpubroker-cli help COMMAND lists its options; gpubroker-cli(1) says it all.\n");
 }
 
@@ -35,8 +34,8 @@ details (FILE *f, const struct command *c)
 {
   enum command_id id = (enum command_id) (c - commands);
 
-  fprintf (f, "usage: gpubroker-cli %s %s%s[OPTIONS]\n\n%s%s\n\n", c->name, c->operands,
-           *c->operands ? " " : "", c->summary, c->run ? "" : " (not in this version)");
+  fprintf (f, "usage: gpubroker-cli %s %s%s[OPTIONS]\n\n%s\n\n", c->name, c->operands,
+           *c->operands ? " " : "", c->summary);
   for (size_t i = 0; i < noptions; i++)
     if (option_applies (&options[i], id))
       option_line (f, &options[i]);

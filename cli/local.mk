@@ -25,6 +25,7 @@ gpubroker_cli_SOURCES   = \
 	%D%/job.c %D%/job.h \
 	%D%/job-reply.c \
 	%D%/job-report.c \
+	%D%/kubeconfig.c \
 	%D%/leases.c \
 	%D%/main.c \
 	%D%/offers.c %D%/offers.h \

@@ -48,8 +48,6 @@ run (struct cli *c, int argc, char **argv)
   }
   if (json_object_get (c->args.to[TO_CLI], "help"))
     return help_command (c, c->args.command);
-  if (!c->args.command->run)
-    return not_in_version (c, c->args.command->name);
   return c->args.command->run (c);
 }
 

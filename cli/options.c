@@ -41,9 +41,10 @@ const struct command commands[COMMANDS] = {
   [CMD_COMPLETION] = { "completion", run_completion, 1, 1, "bash|zsh",
                        "print a completion script" },
   [CMD_HELP] = { "help", run_help, 0, 1, "[COMMAND]", "this, or the options of a command" },
-  [CMD_KUBECONFIG] = { "kubeconfig", NULL, 0, 0, "LEASE",
+  [CMD_KUBECONFIG] = { "kubeconfig", run_kubeconfig, 1, 1, "LEASE",
                        "the kubeconfig of a standalone machine" },
-  [CMD_TUNNEL] = { "tunnel", NULL, 0, 0, "LEASE", "reach a standalone machine's API through SSH" },
+  [CMD_TUNNEL] = { "tunnel", run_tunnel, 1, 1, "LEASE",
+                   "reach a standalone machine's API through SSH" },
   [CMD_ORPHANS] = { "orphans", run_orphans, 0, 2, "[adopt|ignore|unignore|release PROVIDER/ID]",
                     "what no lease accounts for" },
 };
@@ -152,6 +153,13 @@ const struct option options[] = {
     "one line for each" },
   { "--since", "DURATION|YYYY-MM-DD", set_since, TO_BODY, false, "since_ms", IN (COST),
     "only what was spent after this" },
+  /* kubeconfig, tunnel */
+  { "-o", "FILE", set_string, TO_CLI, false, "output", IN (KUBECONFIG),
+    "write there; - prints it; without it one file a machine in ~/.kube/gpubroker" },
+  { "--merge", NULL, set_true, TO_CLI, false, "merge", IN (KUBECONFIG),
+    "into ~/.kube/config, too, with kubectl" },
+  { "--port", "PORT", set_count, TO_CLI, false, "port", IN (KUBECONFIG) | IN (TUNNEL),
+    "of this machine, where the tunnel begins; 16443" },
   /* clusters render */
   { "--part", "cluster|device-plugin|gpu-operator|dcgm-exporter|juicefs|prometheus|dashboard",
     set_choice, TO_BODY, false, "part", IN (CLUSTERS), "which text; the control plane's Cluster" },
@@ -167,7 +175,7 @@ const struct option options[] = {
     "inside VXLAN: the fabric's less 50" },
   { "--host", "USER@ADDRESS[:PORT]", set_host, TO_BODY, false, "host", IN (JOIN),
     "a machine of your own; it costs nothing and is never removed" },
-  { "--identity", "FILE", set_string, TO_CLI, false, "identity", IN (JOIN) | IN (SSH),
+  { "--identity", "FILE", set_string, TO_CLI, false, "identity", IN (JOIN) | IN (SSH) | IN (TUNNEL),
     "log in with this private key" },
 };
 

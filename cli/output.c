@@ -82,9 +82,3 @@ out_fail (const struct cli *c, const char *code, const char *hint, const char *f
     error = error_new (code, "the message is not UTF-8", hint);
   return out_error (c, error, NULL);
 }
-
-int
-not_in_version (const struct cli *c, const char *what)
-{
-  return out_fail (c, "bad-request", NULL, "%s is not in this version", what);
-}

@@ -35,6 +35,9 @@ static const struct json_member extend_members[] = {
 static const struct json_member lease_members[] = { COMMON, { "lease", JSON_STRING, true } };
 static const struct json_member verify_members[] = {
   COMMON, { "lease", JSON_STRING, true }, { "network", JSON_TRUE, false } };
+static const struct json_member kubeconfig_members[] = {
+  { "single", JSON_TRUE, false }, { "owner", JSON_STRING, false }, { "lease", JSON_STRING, true },
+  { "port", JSON_INTEGER, false } };
 static const struct json_member cancel_members[] = { COMMON, { "operation", JSON_STRING, true } };
 static const struct json_member render_members[] = {
   { "single", JSON_TRUE, false }, { "cluster", JSON_STRING, true }, { "part", JSON_STRING, false },
@@ -76,6 +79,7 @@ static const struct verb {
   { "cancel",          BUS_RENT,  true,  api_cancel,    cancel_members, N_ELEMENTS (cancel_members) },
   { "retry",           BUS_RENT,  true,  api_retry,     lease_members, N_ELEMENTS (lease_members) },
   { "verify",          BUS_RENT,  true,  api_verify,    verify_members, N_ELEMENTS (verify_members) },
+  { "kubeconfig",      BUS_RENT,  false, api_kubeconfig, kubeconfig_members, N_ELEMENTS (kubeconfig_members) },
   { "pause",           BUS_ADMIN, false, api_pause,     provider_members, N_ELEMENTS (provider_members) },
   { "resume",          BUS_ADMIN, false, api_resume,    provider_members, N_ELEMENTS (provider_members) },
   { "providers.check", BUS_ADMIN, false, api_check,     provider_members, N_ELEMENTS (provider_members) },

@@ -41,6 +41,8 @@ const char *api_cluster (const struct ask *q); /* the one a rent names, or the u
 bool api_span (struct ask *q, const json_t *in, const char *member, int64_t least);
 /* api_lease.c */
 api_fn api_join, api_release, api_extend, api_cancel, api_retry, api_verify, api_ssh_info;
+/* api_kubeconfig.c */
+api_fn api_kubeconfig;
 /* api_admin.c */
 api_fn api_pause, api_resume, api_check, api_reload, api_render;
 /* api_orphans.c */

@@ -343,6 +343,7 @@ api_clusters (struct ask *q)
   json_t *all = json_array ();
 
   for (size_t i = 0; i < q->b->conf.nclusters; i++)
-    json_array_append_new (all, cluster_json (q->b, &q->b->conf.clusters[i]));
+    if (!conf_is_standalone (&q->b->conf.clusters[i]))
+      json_array_append_new (all, cluster_json (q->b, &q->b->conf.clusters[i]));
   api_final (q, json_pack ("{s:o}", "clusters", all));
 }

@@ -56,11 +56,6 @@ cluster_ok (struct ask *q, const char *cluster)
 
   if (strcmp (cluster, "none") == 0 || conf_cluster (&q->b->conf, cluster))
     return 0;
-  if (strcmp (cluster, "standalone") == 0) {
-    api_refuse (q, "bad-request", "name a cluster of the configuration, or none",
-                "a cluster of its own: not in this version");
-    return -1;
-  }
   for (; n < q->b->conf.nclusters && n < N_ELEMENTS (names); n++)
     names[n] = q->b->conf.clusters[n].name;
   near = nearest (cluster, names, n);

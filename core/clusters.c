@@ -91,7 +91,11 @@ void
 clusters_start (struct broker *b)
 {
   for (size_t i = 0; i < b->conf.nclusters; i++) {
-    struct cluster *c = calloc (1, sizeof *c);
+    struct cluster *c;
+
+    if (conf_is_standalone (&b->conf.clusters[i]))
+      continue;
+    c = calloc (1, sizeof *c);
 
     if (!c)
       abort ();

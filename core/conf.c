@@ -134,6 +134,7 @@ read_parts (const config_t *f, struct conf *c, struct err *e)
     if (s && parts[i].read (s, c, e) < 0)
       return -1;
   }
+  conf_add_standalone (c);
   default_uids (c);
   if (default_bus (c, e) < 0 || check_defaults (f, c, e) < 0)
     return -1;
@@ -307,4 +308,12 @@ conf_cluster (const struct conf *c, const char *name)
     if (strcmp (c->clusters[i].name, name) == 0)
       return &c->clusters[i];
   return NULL;
+}
+
+const struct conf_cluster *
+conf_hosted (const struct conf *c, const char *name)
+{
+  const struct conf_cluster *k = name ? conf_cluster (c, name) : NULL;
+
+  return k && !conf_is_standalone (k) ? k : NULL;
 }

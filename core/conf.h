@@ -98,7 +98,7 @@ struct conf_provider {
 };
 
 struct conf_cluster {
-  char *name, *type; /* "k0smotron" or "kubeconfig" */
+  char *name, *type; /* "k0smotron", "kubeconfig" or "standalone" */
   struct conf_secret kubeconfig;
   char *namespace_, *control_plane;
   char *k0s_version;          /* with "+k0s."; NULL: ask the cluster */
@@ -143,6 +143,9 @@ void conf_free (struct conf *c);
 
 const struct conf_provider *conf_provider (const struct conf *c, const char *name);
 const struct conf_cluster *conf_cluster (const struct conf *c, const char *name);
+/* The same, if its control plane is elsewhere; NULL for one of its own. */
+const struct conf_cluster *conf_hosted (const struct conf *c, const char *name);
+bool conf_is_standalone (const struct conf_cluster *k);
 
 /* At first every NAME_file, NAME_env and NAME_credential of a provider is taken for a secret.  Once
  * its plugin has said which options there are (gpubroker-provider --describe), those it declares

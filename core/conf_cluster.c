@@ -7,7 +7,7 @@
 
 #include "core/conf_read.h"
 
-static const char *const types[] = { "k0smotron", "kubeconfig", NULL };
+static const char *const types[] = { "k0smotron", "kubeconfig", "standalone", NULL };
 static const char *const stacks[] = { "device-plugin", "gpu-operator", "none", NULL };
 static const char *const cross_node[] = { "optional", "required", NULL };
 
@@ -176,10 +176,13 @@ static const struct field fields[] = {
 static int
 check_cluster (const config_setting_t *s, struct conf_cluster *c, const char *path, struct err *e)
 {
-  if (strcmp (c->name, "none") == 0 || strcmp (c->name, "standalone") == 0)
+  if (strcmp (c->name, "none") == 0 ||
+      (strcmp (c->name, "standalone") == 0) != conf_is_standalone (c))
     return conf_error (
-        s, path, e, "a cluster cannot be named '%s': that word has a meaning of its own", c->name);
-  if (!c->kubeconfig.option)
+        s, path, e,
+        "a cluster of type '%s' cannot be named '%s': that word has a meaning of its own", c->type,
+        c->name);
+  if (!c->kubeconfig.option && !conf_is_standalone (c))
     return conf_error (s, path, e, "cluster '%s' needs 'kubeconfig_file'", c->name);
   if (strcmp (c->type, "k0smotron") == 0 && !c->control_plane)
     conf_set (&c->control_plane, c->name);
@@ -196,17 +199,51 @@ check_cluster (const config_setting_t *s, struct conf_cluster *c, const char *pa
   return 0;
 }
 
+bool
+conf_is_standalone (const struct conf_cluster *k)
+{
+  return strcmp (k->type, "standalone") == 0;
+}
+
+static void
+cluster_defaults (struct conf_cluster *c, const char *type)
+{
+  c->node_labels = json_object ();
+  conf_set (&c->type, type);
+  conf_set (&c->gpu_stack, stacks[0]);
+  conf_set (&c->namespace_, "default");
+}
+
+/* There is always one named standalone; the configuration may say how it is made. */
+void
+conf_add_standalone (struct conf *c)
+{
+  struct conf_cluster *k = NULL;
+
+  for (size_t i = 0; i < c->nclusters; i++)
+    if (conf_is_standalone (&c->clusters[i]))
+      k = &c->clusters[i];
+  if (!k) {
+    if (!c->clusters)
+      c->clusters = calloc (1, sizeof *c->clusters);
+    if (!c->clusters)
+      abort ();
+    k = &c->clusters[c->nclusters++]; /* there is room for it */
+    cluster_defaults (k, "standalone");
+    conf_set (&k->name, "standalone");
+  }
+  if (!k->k0s_version)
+    conf_set (&k->k0s_version, "v1.34.10+k0s.0");
+}
+
 static int
 read_cluster (const config_setting_t *s, struct conf_cluster *c, const char *path, struct err *e)
 {
   const char *name = NULL;
   char where[64];
 
-  c->node_labels = json_object ();
+  cluster_defaults (c, types[0]);
   c->line = config_setting_source_line (s);
-  conf_set (&c->type, types[0]);
-  conf_set (&c->gpu_stack, stacks[0]);
-  conf_set (&c->namespace_, "default");
   if (!config_setting_is_group (s))
     return conf_error (s, path, e, "clusters must be a list of groups: ( { name = ...; } )");
   if (config_setting_lookup_string (s, "name", &name) != CONFIG_TRUE)

@@ -68,6 +68,7 @@ int conf_read_defaults (const config_setting_t *s, struct conf *c, struct err *e
 int conf_read_limits (const config_setting_t *s, struct conf *c, struct err *e);
 int conf_read_providers (const config_setting_t *s, struct conf *c, struct err *e);
 int conf_read_clusters (const config_setting_t *s, struct conf *c, struct err *e);
+void conf_add_standalone (struct conf *c);
 int conf_read_localities (const config_setting_t *s, struct conf *c, struct err *e);
 
 #endif

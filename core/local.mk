@@ -85,6 +85,7 @@ libcore_la_SOURCES  = \
 	%D%/api_boot.c \
 	%D%/api_cost.c \
 	%D%/api_host.c \
+	%D%/api_kubeconfig.c \
 	%D%/api_lease.c \
 	%D%/api_offers.c \
 	%D%/api_orphans.c \

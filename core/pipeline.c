@@ -31,6 +31,9 @@ enum {              /* when a step applies */
        LENT_KEY = 256,    /* the machine's owner gave a key for the first contact */
        DIRTY = 512,       /* the machine has not been cleaned yet */
        AUTHORISED = 1024, /* our key was put on it */
+       STANDALONE = 2048, /* it becomes a cluster of its own */
+       OPENED = 4096,     /* whose API is open to the outside */
+       OFFLINE = 8192,    /* of the kube runner, and yet no cluster is asked */
 };
 
 struct step {
@@ -51,6 +54,8 @@ static json_t *judge_authorised (struct lease *l, struct attempt *a, const struc
 static json_t *judge_ran (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_script (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_left (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_render (struct lease *l, struct attempt *a, const struct call_result *r);
+static json_t *judge_kubeconfig (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_mint (struct lease *l, struct attempt *a, const struct call_result *r);
 static json_t *judge_verify (struct lease *l, struct attempt *a, const struct call_result *r);
 
@@ -63,9 +68,16 @@ static const struct step steps[] = {
   { LEASE_REACHABLE, "check",       true,  "run",         ALONE,                   T (join),   0,     args_check,   judge_script },
   { LEASE_JOINING,   "mint",        false, "mint",        CLUSTER,                 T (call),   0,     args_mint,    judge_mint },
   { LEASE_JOINING,   "bootstrap",   true,  "run",         CLUSTER | TOKEN,         T (join),   0,     args_worker,  judge_script },
+  { LEASE_JOINING,   "render",      false, "render",      STANDALONE | GPU | OFFLINE, T (call), 0,    args_render,  judge_render },
+  { LEASE_JOINING,   "standalone",  true,  "run",         STANDALONE,              T (join),   0,     args_standalone, judge_script },
   { LEASE_VERIFYING, "manifests",   false, "manifests",   CLUSTER | GPU,           T (call),   0,     args_cluster, NULL },
   { LEASE_VERIFYING, "verify",      false, "verify",      CLUSTER,                 T (verify), 10000, args_verify,  judge_verify },
   { LEASE_VERIFYING, "invalidate",  false, "invalidate",  CLUSTER,                 T (call),   0,     args_machine, NULL },
+  /* The same again, which changes nothing and looks at everything. */
+  { LEASE_VERIFYING, "render",      false, "render",      STANDALONE | GPU | OFFLINE, T (call), 0,    args_render,  judge_render },
+  { LEASE_VERIFYING, "standalone",  true,  "run",         STANDALONE,              T (join),   0,     args_standalone, judge_script },
+  { LEASE_VERIFYING, "kubeconfig",  true,  "kubeconfig",  STANDALONE,              T (call),   0,     args_probe,   judge_kubeconfig },
+  { LEASE_VERIFYING, "reach",       false, "reach",       STANDALONE | OPENED | OFFLINE, T (verify), 5000, args_reach, NULL },
   { LEASE_FAILED_KEPT, "invalidate", false, "invalidate", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_machine, NULL },
   { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, 0, 5000, args_drain, NULL },
   { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | DIRTY | BEST_EFFORT, T (call), 0,  args_leave,   judge_left },
@@ -80,16 +92,23 @@ static const struct step steps[] = {
 static bool
 has_cluster (const struct lease *l)
 {
-  return l->cluster && conf_cluster (&l->broker->conf, l->cluster);
+  return conf_hosted (&l->broker->conf, l->cluster);
+}
+
+static bool
+is_alone (const struct lease *l)
+{
+  return !l->cluster || !conf_cluster (&l->broker->conf, l->cluster);
 }
 
 static bool
 applies (const struct step *s, const struct lease *l, const struct attempt *a)
 {
-  bool cluster = has_cluster (l);
+  bool cluster = has_cluster (l), alone = is_alone (l);
 
-  return !((s->flags & CLUSTER) && !cluster) && !((s->flags & ALONE) && cluster) &&
-         !((s->flags & JOINED) && !a->joined) &&
+  return !((s->flags & CLUSTER) && !cluster) && !((s->flags & ALONE) && !alone) &&
+         !((s->flags & STANDALONE) && (cluster || alone)) &&
+         !((s->flags & OPENED) && !args_opened (l)) && !((s->flags & JOINED) && !a->joined) &&
          !((s->flags & GPU) && truth_gpus (a->offer) == 0) &&
          !((s->flags & DRAIN) && l->no_drain) &&
          !((s->flags & PINNED) && !a->machine.hostkey && !(l->adopted && args_reused (a))) &&
@@ -127,7 +146,7 @@ finished (struct lease *l)
   if (l->state == LEASE_FAILED_KEPT)
     return; /* and waits for somebody */
   if (l->state == LEASE_REACHABLE)
-    ev = has_cluster (l) ? LEV_CHECKED : LEV_CHECKED_ALONE;
+    ev = is_alone (l) ? LEV_CHECKED_ALONE : LEV_CHECKED;
   else if (l->state == LEASE_JOINING)
     ev = LEV_JOINED;
   else if (l->state == LEASE_VERIFYING)
@@ -233,6 +252,35 @@ judge_left (struct lease *l, struct attempt *a, const struct call_result *r)
   return f;
 }
 
+static void
+keep_minted (struct lease *l, json_t *value)
+{
+  json_decref (l->minted);
+  l->minted = value;
+}
+
+static json_t *
+judge_render (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  (void) a;
+  keep_minted (l, json_incref ((json_t *) r->value));
+  return NULL;
+}
+
+/* That there are credentials, and the CA, which is none. */
+static json_t *
+judge_kubeconfig (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  (void) a;
+  if (r->nsecrets < 3)
+    return failure ("kubeconfig", "kubeconfig-absent",
+                    "k0s shows no credentials of its administrator", true);
+  for (size_t i = 0; i < r->nsecrets; i++)
+    if (strcmp (r->secrets[i].name, "ca") == 0)
+      keep_minted (l, json_pack ("{s:s%}", "ca", r->secrets[i].bytes, r->secrets[i].len));
+  return NULL;
+}
+
 static json_t *
 judge_mint (struct lease *l, struct attempt *a, const struct call_result *r)
 {
@@ -243,8 +291,7 @@ judge_mint (struct lease *l, struct attempt *a, const struct call_result *r)
     }
   if (!l->join_token)
     return failure ("mint", "token-missing", "the cluster minted no token", true);
-  json_decref (l->minted);
-  l->minted = json_deep_copy (r->value);
+  keep_minted (l, json_deep_copy (r->value));
   a->cleaned = false;
   a->joined = true; /* from here on there may be credentials on the machine and a Node */
   attempt_save (a);
@@ -492,6 +539,10 @@ pipeline_work (struct lease *l)
   feed_step (l, s->name, "");
   if (s->ssh)
     run_ssh (l, a, s);
+  else if (s->flags & OFFLINE)
+    call_lease (
+        l, l->broker->kube,
+        &(struct call){ s->call, s->args (l, a), deadline (l, s), false, NULL, 0, item, done });
   else
     run_kube (l, s->call, s->args (l, a), deadline (l, s), done);
 }

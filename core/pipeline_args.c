@@ -189,28 +189,91 @@ put_leftover (json_t *params, const struct lease *l)
     json_put_str (params, "LEFTOVER", node);
 }
 
+/* Which k0s, as which node, with which labels. */
+static json_t *
+node_params (const struct lease *l, const struct attempt *a, const struct conf_cluster *k,
+             const char *version)
+{
+  AUTO_JSON json_t *all = labels (l, a);
+  json_t *p = machine_params (l, a);
+
+  json_put_str (p, "NODE_NAME", a->name);
+  put_version (p, version);
+  json_put_str (p, "K0S_URL", k->k0s_url ? k->k0s_url : "");
+  json_put_str (p, "K0S_SHA256_AMD64", k->k0s_sha256[0] ? k->k0s_sha256[0] : "");
+  json_put_str (p, "K0S_SHA256_ARM64", k->k0s_sha256[1] ? k->k0s_sha256[1] : "");
+  put_label_list (p, all);
+  put_leftover (p, l);
+  return p;
+}
+
 json_t *
 args_worker (struct lease *l, struct attempt *a)
 {
   const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
-  AUTO_JSON json_t *all = labels (l, a);
-  json_t *p = machine_params (l, a), *taints = json_array ();
+  AUTO_JSON json_t *taints = json_array ();
+  json_t *p = node_params (
+      l, a, k, k->k0s_version ? k->k0s_version : json_str (l->minted, "k0s_version", ""));
 
   for (size_t i = 0; i < k->taints.n; i++)
     json_array_append_new (taints, json_string (k->taints.at[i]));
-  json_put_str (p, "NODE_NAME", a->name);
-  put_version (p, k->k0s_version ? k->k0s_version : json_str (l->minted, "k0s_version", ""));
-  json_put_str (p, "K0S_URL", k->k0s_url ? k->k0s_url : "");
-  json_put_str (p, "K0S_SHA256_AMD64", k->k0s_sha256[0] ? k->k0s_sha256[0] : "");
-  json_put_str (p, "K0S_SHA256_ARM64", k->k0s_sha256[1] ? k->k0s_sha256[1] : "");
   put_server (p, json_str (l->minted, "server", ""));
   json_put_str (p, "KONNECTIVITY_HOST", json_str (l->minted, "konnectivity_host", ""));
   put_number (p, "KONNECTIVITY_PORT", json_i64 (l->minted, "konnectivity_port", 0));
-  put_label_list (p, all);
-  put_leftover (p, l);
   put_list (p, "TAINTS", taints, ',');
-  json_decref (taints);
   return script (a, "worker", p);
+}
+
+/* ---- a cluster of its own ---- */
+
+json_t *
+args_render (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_cluster (l, a);
+
+  json_put_str (j, "part", "device-plugin");
+  return j;
+}
+
+json_t *
+args_standalone (struct lease *l, struct attempt *a)
+{
+  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
+  json_t *p = node_params (l, a, k, k->k0s_version);
+  bool plugin = strcmp (k->gpu_stack, "device-plugin") == 0 && truth_gpus (a->offer);
+
+  json_put_str (p, "PUBLIC_HOST", a->machine.address ? a->machine.address : "");
+  json_put_str (p, "MANIFEST_TEXT", plugin ? json_str (l->minted, "text", "") : "");
+  return script (a, "standalone", p);
+}
+
+bool
+args_opened (const struct lease *l)
+{
+  const json_t *rule;
+  size_t i;
+
+  json_array_foreach (json_object_get (l->request, "open"), i, rule)
+    if (strcmp (json_str (rule, "proto", "tcp"), "tcp") == 0 &&
+        json_i64 (rule, "from", 0) <= STANDALONE_PORT &&
+        json_i64 (rule, "to", 0) >= STANDALONE_PORT)
+      return true;
+  return false;
+}
+
+json_t *
+args_reach (struct lease *l, struct attempt *a)
+{
+  json_t *j = args_cluster (l, a);
+  const char *host = a->machine.address ? a->machine.address : "";
+  char url[300];
+
+  snprintf (url, sizeof url, strchr (host, ':') ? "https://[%s]:%d" : "https://%s:%d", host,
+            STANDALONE_PORT);
+  json_put_str (j, "url", url);
+  json_put_str (j, "ca", json_str (l->minted, "ca", ""));
+  json_put_i64 (j, "timeout_ms", l->broker->times.verify);
+  return j;
 }
 
 bool

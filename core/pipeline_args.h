@@ -20,6 +20,11 @@ json_t *args_mint (struct lease *l, struct attempt *a);
 json_t *args_machine (struct lease *l, struct attempt *a);
 json_t *args_node (struct lease *l, struct attempt *a);
 json_t *args_drain (struct lease *l, struct attempt *a);
+json_t *args_render (struct lease *l, struct attempt *a);
+json_t *args_standalone (struct lease *l, struct attempt *a);
+json_t *args_reach (struct lease *l, struct attempt *a);
+bool args_opened (const struct lease *l); /* is the API's port of a standalone cluster open? */
+enum { STANDALONE_PORT = 6443 };
 json_t *args_verify (struct lease *l, struct attempt *a);
 
 void pipeline_remember_mismatch (struct attempt *a, const char *text);

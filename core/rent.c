@@ -183,7 +183,7 @@ linted (struct lease *l, struct attempt *a, const struct call_result *r)
 void
 rent_pending (struct lease *l)
 {
-  bool cluster = l->cluster && conf_cluster (&l->broker->conf, l->cluster);
+  bool cluster = conf_hosted (&l->broker->conf, l->cluster);
 
   if (!cluster)
     l->stage = 1;

@@ -90,7 +90,7 @@ gone (struct lease *l, struct attempt *a)
   }
   if (a->gone_seen < GONE_TIMES)
     attempt_later (a, pause);
-  else if (l->state < LEASE_READY || !a->joined || !conf_cluster (&l->broker->conf, l->cluster))
+  else if (l->state < LEASE_READY || !a->joined || !conf_hosted (&l->broker->conf, l->cluster))
     lost (l, a);
   else if (!l->call)
     pipeline_health (l, a, asked_node);

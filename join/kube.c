@@ -28,6 +28,7 @@ static const struct {
   { "delete_node", kube_delete_node, false },
   { "health", kube_health, false },
   { "render", kube_render, true },
+  { "reach", kube_reach, true },
 };
 
 kube_call_fn *

@@ -40,7 +40,7 @@ void call_secret (const struct kube_call *c, const char *name, const void *bytes
 typedef json_t *kube_call_fn (struct kube_call *c, struct err *e);
 
 kube_call_fn kube_lint, kube_mint, kube_invalidate, kube_manifests, kube_verify, kube_drain,
-    kube_delete_node, kube_health, kube_render;
+    kube_delete_node, kube_health, kube_render, kube_reach;
 
 /* NULL for a name that is no call.  offline: it needs no kubeconfig. */
 kube_call_fn *kube_call_find (const char *name, bool *offline);

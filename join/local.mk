@@ -16,11 +16,14 @@ gpubroker_runner_LDADD = libkube.la libbase.la $(SSH2_LIBS) $(CURL_LIBS) $(JANSS
 node_shell = \
 	%D%/node/check.sh \
 	%D%/node/common.sh \
+	%D%/node/kubeconfig.sh \
 	%D%/node/launch.sh \
 	%D%/node/leave.sh \
 	%D%/node/log.sh \
 	%D%/node/preflight.sh \
 	%D%/node/probe.sh \
+	%D%/node/runtime.sh \
+	%D%/node/standalone.sh \
 	%D%/node/worker.sh \
 	$(NULL)
 nodist_gpubroker_runner_SOURCES = %D%/node-scripts.c
@@ -73,6 +76,7 @@ libkube_la_SOURCES  = \
 	%D%/kube_pods.c %D%/kube_pods.h %D%/kube_pods_int.h \
 	%D%/kube_pods_hear.c \
 	%D%/kube_pods_make.c \
+	%D%/kube_reach.c \
 	%D%/kube_render.c %D%/kube_render.h \
 	%D%/kube_serve.c \
 	%D%/kube_text.c %D%/kube_text.h \

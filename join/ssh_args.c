@@ -75,6 +75,21 @@ read_run (struct ssh_args *a, json_t *args, const char *token, size_t token_len,
   return script_check (&a->run, e);
 }
 
+static int
+read_kind (const char *name, enum ssh_kind *kind)
+{
+  static const char *const names[] = {
+    [SSH_PROBE] = "probe", [SSH_LOG] = "log", [SSH_KUBECONFIG] = "kubeconfig", [SSH_RUN] = "run"
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (names); i++)
+    if (strcmp (name, names[i]) == 0) {
+      *kind = (enum ssh_kind) i;
+      return 0;
+    }
+  return -1;
+}
+
 int
 ssh_args_read (struct ssh_args *a, const json_t *body, const char *token, size_t token_len,
                struct err *e)
@@ -84,13 +99,11 @@ ssh_args_read (struct ssh_args *a, const json_t *body, const char *token, size_t
 
   a->body = json_deep_copy (body);
   args = json_object_get (a->body, "args");
-  a->is_run = strcmp (name, "run") == 0;
-  a->is_log = strcmp (name, "log") == 0;
-  if (!a->is_run && !a->is_log && strcmp (name, "probe") != 0)
+  if (read_kind (name, &a->kind) < 0)
     return err_set (e, ERR_UNSUPPORTED, "the ssh runner has no call '%.40s'", name);
   if (read_target (a, json_object_get (args, "target"), e) < 0)
     return -1;
-  return a->is_run ? read_run (a, args, token, token_len, e) : 0;
+  return a->kind == SSH_RUN ? read_run (a, args, token, token_len, e) : 0;
 }
 
 void

@@ -9,12 +9,14 @@
 
 enum { ARGS_USERS_MAX = 4 };
 
+enum ssh_kind { SSH_PROBE, SSH_LOG, SSH_KUBECONFIG, SSH_RUN };
+
 struct ssh_args {
   json_t *body;                                       /* holds what is borrowed below */
   const char *host, *users[ARGS_USERS_MAX], *hostkey; /* hostkey: NULL when none is pinned */
   int port;
   size_t nusers;
-  bool is_run, is_log; /* else a probe */
+  enum ssh_kind kind;
   struct script_run run;
   char hash[65], *token;
 };

@@ -22,6 +22,14 @@ enum {
   LOG_MAX = 96 * 1024, /* escaped it still fits into a frame */
 };
 
+static const char *const secret_names[] = { "ca", "cert", "key" }; /* of a kubeconfig */
+enum { SECRET_MAX = 16 * 1024 };
+
+struct secret {
+  char *at;
+  size_t n;
+};
+
 struct call {
   uint32_t id;
   struct ssh_args args;
@@ -44,6 +52,7 @@ struct call {
   bool launched;
   int64_t offset;
   json_t *facts, *log, *end;
+  struct secret secrets[N_ELEMENTS (secret_names)];
   size_t log_bytes;
   unsigned progress;
   const struct call_world *world; /* while call_step runs */
@@ -74,6 +83,14 @@ call_new (uint32_t id, const json_t *body, const struct call_secrets *s, struct 
 }
 
 static void
+secret_free (struct secret *s)
+{
+  if (s->at)
+    explicit_bzero (s->at, s->n);
+  free (s->at);
+}
+
+static void
 end_round (struct call *c)
 {
   session_free (c->session);
@@ -93,6 +110,9 @@ call_free (struct call *c)
   end_round (c);
   ssh_args_done (&c->args);
   free (c->hostkey);
+  for (size_t i = 0; i < N_ELEMENTS (c->secrets); i++)
+    secret_free (&c->secrets[i]);
+  explicit_bzero (c->output.line, sizeof c->output.line);
   if (c->key)
     explicit_bzero (c->key, c->key_len);
   free (c->key);
@@ -195,6 +215,38 @@ on_log (struct call *c, char *value)
   json_array_append_new (c->log, json_string (value));
 }
 
+/* secret_NAME=a piece of it; only for a call that asked for some. */
+static void
+on_secret (struct call *c, const char *name, const char *piece)
+{
+  size_t n = strlen (piece);
+
+  for (size_t i = 0; i < N_ELEMENTS (secret_names); i++) {
+    struct secret *s = &c->secrets[i];
+    char *at;
+
+    if (c->args.kind != SSH_KUBECONFIG || strcmp (name, secret_names[i]) != 0 ||
+        s->n + n > SECRET_MAX)
+      continue;
+    at = malloc (s->n + n + 1);
+    if (!at)
+      abort ();
+    memcpy (at, s->at ? s->at : "", s->n);
+    memcpy (at + s->n, piece, n + 1);
+    secret_free (s);
+    *s = (struct secret){ at, strlen (at) };
+  }
+}
+
+static void
+send_secrets (struct call *c)
+{
+  for (size_t i = 0; i < N_ELEMENTS (secret_names); i++)
+    if (c->secrets[i].n)
+      wire_put_secret (c->world->out, c->id, secret_names[i], c->secrets[i].at, c->secrets[i].n,
+                       NULL);
+}
+
 static void
 on_line (void *arg, const char *key, char *value)
 {
@@ -216,6 +268,8 @@ on_line (void *arg, const char *key, char *value)
     c->lost = true;
   else if (strcmp (key, "done") == 0)
     c->finished = true;
+  else if (strncmp (key, "secret_", 7) == 0)
+    on_secret (c, key + 7, value);
   else
     facts_add (c->facts, key, value);
 }
@@ -234,10 +288,16 @@ on_output (void *arg, const char *bytes, size_t n)
 static char *
 next_input (struct call *c)
 {
-  if (c->args.is_log)
-    return script_log ();
-  if (!c->args.is_run)
+  switch (c->args.kind) {
+  case SSH_PROBE:
     return script_probe ();
+  case SSH_LOG:
+    return script_log ();
+  case SSH_KUBECONFIG:
+    return script_kubeconfig ();
+  case SSH_RUN:
+    break;
+  }
   return c->launched ? script_follow (&c->args.run, c->offset, FOLLOW_S)
                      : script_launch (&c->args.run, c->nonce, FOLLOW_S);
 }
@@ -263,7 +323,7 @@ begin_round (struct call *c, struct err *e)
     .key_len = c->key ? c->key_len : c->world->key_len,
     .input = c->input,
     .input_len = strlen (c->input),
-    .command_ms = c->args.is_run ? ROUND_MS : PROBE_MS,
+    .command_ms = c->args.kind == SSH_RUN ? ROUND_MS : PROBE_MS,
     .output = on_output,
     .arg = c,
   };
@@ -306,9 +366,10 @@ succeed (struct call *c)
       json_pack ("{s:s, s:s, s:O, s:I}", "hostkey", c->hostkey, "user", c->args.users[c->user],
                  "facts", c->facts, "ms", (json_int_t) (clock_boot_ms () - c->began));
 
-  if (c->args.is_log)
+  if (c->args.kind == SSH_LOG)
     json_object_set (value, "log", c->log);
-  if (c->args.is_run) {
+  send_secrets (c);
+  if (c->args.kind == SSH_RUN) {
     json_object_update (value, c->end);
     json_object_set (value, "log_tail", c->log);
     json_object_set_new (value, "hash", json_string (c->args.run.hash));
@@ -339,14 +400,14 @@ round_done (struct call *c)
               c->args.users[c->user]);
     return next_user (c, &e);
   }
-  if (c->args.is_run ? c->end != NULL : c->finished)
+  if (c->args.kind == SSH_RUN ? c->end != NULL : c->finished)
     return succeed (c);
-  if (c->args.is_run && c->lost) {
+  if (c->args.kind == SSH_RUN && c->lost) {
     c->end = json_pack ("{s:s, s:s, s:b, s:s}", "code", "interrupted", "step", "", "retryable", 1,
                         "text", "the run ended without a word: killed, or the machine restarted");
     return succeed (c);
   }
-  if (c->args.is_run && c->more >= c->offset) {
+  if (c->args.kind == SSH_RUN && c->more >= c->offset) {
     c->launched = true;
     c->offset = c->more;
     c->due = clock_boot_ms () + PAUSE_MS;

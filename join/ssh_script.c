@@ -140,11 +140,13 @@ check_param (const char *name, const json_t *value, struct err *e)
 
 /* The files that make up each script, in order; the last line calls gpub_NAME. */
 static const struct {
-  const char *name, *parts[7];
+  const char *name, *parts[8];
 } runnable[] = {
   { "check", { "common", "probe", "check", NULL } },
   { "authorise", { "common", "probe", "check", NULL } },
-  { "worker", { "common", "probe", "check", "leave", "preflight", "worker", NULL } },
+  { "worker", { "common", "probe", "check", "leave", "preflight", "runtime", "worker", NULL } },
+  { "standalone",
+    { "common", "probe", "check", "leave", "preflight", "runtime", "standalone", NULL } },
   { "leave", { "common", "probe", "leave", NULL } },
   { "forget", { "common", "probe", "leave", NULL } },
 };
@@ -206,6 +208,16 @@ script_log (void)
   add (&t, node_script ("common"));
   add (&t, node_script ("log"));
   add (&t, "gpub_log </dev/null\n");
+  return t.at;
+}
+
+char *
+script_kubeconfig (void)
+{
+  struct text t = { 0 };
+
+  add (&t, node_script ("kubeconfig"));
+  add (&t, "gpub_kubeconfig </dev/null\n");
   return t.at;
 }
 

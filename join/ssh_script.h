@@ -34,7 +34,8 @@ int script_check (const struct script_run *r, struct err *e);
  * stdin. All callers free; texts with a token are zeroed by the caller first. */
 char *script_command (const char *nonce);
 char *script_probe (void);
-char *script_log (void); /* the machine's boot log and ours, their ends */
+char *script_log (void);
+char *script_kubeconfig (void); /* the machine's boot log and ours, their ends */
 /* Start the run, or attach to it; then follow what it prints for at most wait_s. */
 char *script_launch (const struct script_run *r, const char *nonce, int wait_s);
 /* Follow it on, from a byte of its output. */

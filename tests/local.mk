@@ -19,6 +19,7 @@ SYSTEM_TESTS += \
 	tests/system/join_host.py \
 	tests/system/children_killed.py \
 	tests/system/lost_replies.py \
+	tests/system/standalone.py \
 	tests/system/upkeep.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
@@ -30,6 +31,7 @@ EXTRA_DIST   += \
 	%D%/system/alarms.py \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
+	%D%/system/standalone.py \
 	%D%/system/upkeep.py \
 	%D%/system/pool.py \
 	%D%/system/pool_hook.py \

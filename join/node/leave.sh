@@ -9,20 +9,23 @@ gpub_is_ours() {
   as=
   read -r by as 2>/dev/null <"$OURS"
   [ "$by $as" = "$OWNER $NODE_NAME" ] ||
-    grep -q -- "^ExecStart=.*--hostname-override=$NODE_NAME[^a-z0-9.-]" /etc/systemd/system/k0sworker.service 2>/dev/null
+    grep -q -- "^ExecStart=.*--hostname-override=$NODE_NAME[^a-z0-9.-]" /etc/systemd/system/k0sworker.service \
+      /etc/systemd/system/k0scontroller.service 2>/dev/null
 }
 
 gpub_leave_stop() {
   gpub_step stop 'k0s'
   before=$CHANGED
-  if systemctl is-active --quiet k0sworker; then
-    systemctl stop k0sworker || gpub_fail k0s-stop 'systemctl cannot stop k0sworker'
-    CHANGED=$((CHANGED + 1))
-  fi
-  if systemctl is-enabled --quiet k0sworker 2>/dev/null; then
-    systemctl disable --quiet k0sworker 2>/dev/null
-    CHANGED=$((CHANGED + 1))
-  fi
+  for service in k0sworker k0scontroller; do
+    if systemctl is-active --quiet "$service"; then
+      systemctl stop "$service" || gpub_fail k0s-stop "systemctl cannot stop $service"
+      CHANGED=$((CHANGED + 1))
+    fi
+    if systemctl is-enabled --quiet "$service" 2>/dev/null; then
+      systemctl disable --quiet "$service" 2>/dev/null
+      CHANGED=$((CHANGED + 1))
+    fi
+  done
   gpub_ok_since "$before"
 }
 
@@ -30,7 +33,8 @@ gpub_leave_wipe() {
   gpub_step wipe 'secrets'
   before=$CHANGED
   find /etc/k0s/join.token /var/lib/k0s/kubelet.conf /var/lib/k0s/kubelet-bootstrap.conf /var/lib/k0s/pki \
-    /var/lib/k0s/kubelet/pki /etc/k0s/containerd.d/10-gpubroker-nvidia.toml ! -type d 2>/dev/null >"$DIR/wipe"
+    /var/lib/k0s/kubelet/pki /etc/k0s/containerd.d/10-gpubroker-nvidia.toml /etc/k0s/k0s.yaml \
+    /var/lib/k0s/manifests/gpubroker ! -type d 2>/dev/null >"$DIR/wipe"
   while read -r file; do
     if [ ! -L "$file" ]; then shred -u "$file" 2>/dev/null; fi
     rm -f "$file"
@@ -43,16 +47,20 @@ gpub_leave_reset() {
   [ "${RESET-}" = 1 ] || return 0
   gpub_step reset 'k0s'
   before=$CHANGED
-  unit=/etc/systemd/system/k0sworker.service
-  if [ -x /usr/local/bin/k0s ] && { [ -d /var/lib/k0s ] || [ -e "$unit" ]; }; then
+  units=
+  for unit in /etc/systemd/system/k0sworker.service /etc/systemd/system/k0scontroller.service; do
+    [ ! -e "$unit" ] || units="$units $unit"
+  done
+  if [ -x /usr/local/bin/k0s ] && { [ -d /var/lib/k0s ] || [ -n "$units" ]; }; then
     /usr/local/bin/k0s reset >"$DIR/reset" 2>&1 9>&- || gpub_fail k0s-reset "k0s reset: $(tail -n 1 "$DIR/reset")"
     CHANGED=$((CHANGED + 1))
   fi
-  if [ -e "$unit" ]; then
+  for unit in $units; do
+    [ -e "$unit" ] || continue
     rm -f "$unit"
     systemctl daemon-reload
     CHANGED=$((CHANGED + 1))
-  fi
+  done
   rm -f "$OURS"
   for link in vxlan.calico kube-bridge; do
     ip link show "$link" >/dev/null 2>&1 && ip link del "$link" && CHANGED=$((CHANGED + 1))

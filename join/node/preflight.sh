@@ -4,7 +4,7 @@
 
 KUBECONF=/var/lib/k0s/kubelet.conf
 
-gpub_active() { systemctl is-active --quiet k0sworker; }
+gpub_active() { systemctl is-active --quiet "$SERVICE"; }
 
 # ------------------------------------------------------------------------------------- what the token says
 
@@ -54,7 +54,8 @@ gpub_check_existing() {
     [ ! -s "$DIR/joined.pem" ] || cmp -s "$DIR/joined.pem" "$DIR/wanted.pem" || gpub_fail existing-k0s \
       'this machine is a worker of another cluster: stop k0s there and run k0s reset first'
   fi
-  for unit in k3s k3s-agent kubelet rke2-agent rke2-server snap.microk8s.daemon-kubelite k0scontroller; do
+  for unit in k3s k3s-agent kubelet rke2-agent rke2-server snap.microk8s.daemon-kubelite k0sworker k0scontroller; do
+    [ "$unit" != "$SERVICE" ] || continue
     if systemctl is-active --quiet "$unit" || systemctl is-enabled --quiet "$unit" 2>/dev/null; then
       gpub_fail foreign-kubernetes "the unit $unit is here: this machine belongs to another Kubernetes"
     fi
@@ -67,7 +68,7 @@ gpub_check_ports() {
   gpub_active && return 0
   command -v ss >/dev/null 2>&1 || return 0
   taken=$( { ss -Hltn; ss -Hlun | awk '$4 ~ /:4789$/'; } | awk '{ sub(".*:", "", $4); print $4 }' |
-    grep -Ex '10250|10249|10256|179|4789' | sort -nu | tr '\n' ' ')
+    grep -Ex "10250|10249|10256|179|4789${PORTS-}" | sort -nu | tr '\n' ' ')
   [ -z "$taken" ] || gpub_fail port-in-use "port ${taken% } is taken, and k0s needs it"
 }
 

@@ -33,7 +33,7 @@ def items(pod, section):
 tables = json.loads(subprocess.run([CLI, "help", "--json"], capture_output=True, text=True, check=True).stdout)["commands"]
 told = {w for line in items("gpubroker-cli.pod", "COMMANDS") for w in re.findall(r"B<([a-z]+)>", line.split("[")[0])}
 same({c["name"] for c in tables}, told - {"bash", "zsh"}, "commands")
-told = {w for line in items("gpubroker-cli.pod", "OPTIONS") for w in re.findall(r"B<(--[a-z0-9-]+)>", line)}
+told = {w for line in items("gpubroker-cli.pod", "OPTIONS") for w in re.findall(r"B<(--?[a-z0-9-]+)>", line)}
 same({o for c in tables for o in c["options"]}, told, "options")
 codes = set(re.findall(r"EXIT_[A-Z_]+,", (SRC / "cli/cli.h").read_text()))
 same({str(i) for i in range(len(codes))}, set(re.findall(r"B<(\d+)>", "\n".join(items("gpubroker-cli.pod", "EXIT STATUS")))),

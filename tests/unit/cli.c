@@ -294,7 +294,6 @@ test_args (void)
     { "rent --no-k8s", "rent {} {\"cluster\":\"none\"} {} 0" },
     { "rent -- --yes", "rent {} {} {} 1" },
     { "ssh l1 -- ls --yes", "ssh {} {} {} 1 -- ls" },
-    { "tunnel --whatever x", "tunnel {} {} {} 2" },
     { "rent --name a --name b", "--name is given twice" },
     { "rent --k8s --no-k8s", "--k8s and --no-k8s exclude each other" },
     { "rent --yes=1", "--yes takes no value" },

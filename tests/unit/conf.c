@@ -97,7 +97,14 @@ mistakes (void)
     { "providers: ( { name = \"a\"; rate = \"fast\"; } );",
       "g.conf:1: 'rate' in provider 'a' must be a number of requests a second" },
     { "clusters: ( { name = \"none\"; kubeconfig_file = \"/k\"; } );",
-      "g.conf:1: a cluster cannot be named 'none': that word has a meaning of its own" },
+      "g.conf:1: a cluster of type 'k0smotron' cannot be named 'none': that word has a meaning of "
+      "its own" },
+    { "clusters: ( { name = \"standalone\"; type = \"k0smotron\"; kubeconfig_file = \"/k\"; } );",
+      "g.conf:1: a cluster of type 'k0smotron' cannot be named 'standalone': that word has a "
+      "meaning of its own" },
+    { "clusters: ( { name = \"mine\"; type = \"standalone\"; } );",
+      "g.conf:1: a cluster of type 'standalone' cannot be named 'mine': that word has a meaning "
+      "of its own" },
     { "clusters: ( { name = \"a\"; } );", "g.conf:1: cluster 'a' needs 'kubeconfig_file'" },
     { "clusters: ( { name = \"a\"; kubeconfig_file = \"/k\"; k0s_version = \"1.34\"; } );",
       "g.conf:1: 'k0s_version' in a cluster must look like \"v1.34.10+k0s.0\"" },
@@ -347,7 +354,7 @@ files (const char *dir)
   text = slurp (example);
   write_file (path, text, 0644); /* the tree may be somebody else's */
   if (ok (conf_load (path, &c, &e) == 0, "docs/examples/gpubroker.conf loads %s", e.text)) {
-    ok (c.nproviders == 2 && c.nclusters == 1 && c.nlocalities == 1 && c.bus.nuids == 2,
+    ok (c.nproviders == 2 && c.nclusters == 2 && c.nlocalities == 1 && c.bus.nuids == 2,
         "with all its parts");
     conf_free (&c);
   }
