@@ -185,6 +185,37 @@ def released(b, cloud, ids):
     t.ok(end["spent_udollar"] > 0, "its time in the books was counted")
 
 
+def killed(b, cloud, ids):
+    """The daemon dies before and after its N-th commit; the same command is sent again with the same key."""
+    owner, deaths, n = b.ask("ping")["instance"], 0, 0
+    for n in range(4, 61, 3):
+        x = add(cloud, f"sweep{n}", mark(owner, token=f"5{n:03}"))
+        b.stop()
+        b.start(wait=False, GPUB_TEST_KILL=f"commit:{n // 2}{'+' if n % 2 else ''}")
+        died = False
+
+        def again():
+            nonlocal died
+            if b.proc.poll() is not None:
+                died = True
+                b.start()
+            try:
+                lease = b.accepted("orphans.release", {"key": f"sweep-{n}", "provider": "shadeform", "id": x, "yes": True}, 1000)["lease"]
+                return b.lease(lease)["state"] == "released"
+            except (Refused, RuntimeError, TimeoutError):  # not listed yet; dead, or dying
+                return None
+        until(again, 30, f"the release, killed at {n}")
+        deaths += died
+        if not died and n > 12:
+            break
+        if there(cloud, x) != [False] or b.ask("cost")["rate_udollar"]:
+            t.ok(False, f"killed at commit {n // 2}: gone, and out of the books")
+    b.restart()
+    until(lambda: len(orphans(b)) == 1, 10, "the one orphan that is left")
+    t.ok(deaths > 5 and n < 58, f"killed at each of {deaths} points of a release: it always ends, once")
+    t.ok(all(there(cloud, ids["other"], ids["part"], ids["bare"], ids["people"], ids["two"])), "and nothing else does")
+
+
 def adopted(b, cloud, ids):
     id = add(cloud, "stray", mark(b.ask("ping")["instance"], token="cafe"))
     look(b, cloud)
@@ -338,7 +369,7 @@ def main():
     with Cloud("shadeform") as cloud, Broker(cloud.provider(reconcile_every="1h")) as b:
         b.offers_there()
         first_lease(b)
-        for fn in (told_apart, not_ours, rights, remembered, dry, changed_hands, released, adopted, by_hand, frozen):
+        for fn in (told_apart, not_ours, rights, remembered, dry, changed_hands, released, killed, adopted, by_hand, frozen):
             t.run(fn, b, cloud, ids)
     with Cloud("shadeform") as cloud, Broker(cloud.provider(reconcile_every="1h"), limits={"removals_per_round": 1},
                                              broker={"orphans_release_after": f"{GRACE}ms"}) as b:

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "nodes"), HERE]
 import cluster  # noqa: E402
 import node  # noqa: E402
-from broker import Broker, Refused, Tap  # noqa: E402
+from broker import BUILD, Broker, Refused, Tap  # noqa: E402
 
 t = Tap()
 WHY = node.missing()
@@ -66,6 +66,25 @@ def life(b, c, m, round_):
     b.offers_there()
 
 
+def rebuilt(b, c, m):
+    """The books are lost while it is a node: the machine is not free, and is cleaned before it is."""
+    code, _, _ = b.cli("rent", "--gpu", "L40S:2", "--cluster", "spoke-a", "--name", "lost")
+    x = b.lease("lost")["id"]
+    b.kill()
+    for end in ("", "-wal", "-shm"):
+        if os.path.exists(f"{b.state}/gpubroker.db{end}"):
+            os.unlink(f"{b.state}/gpubroker.db{end}")
+    r = subprocess.run([f"{BUILD}/gpubrokerd", "--config", b.config, "--rebuild"], capture_output=True, text=True, env=b.environment())
+    t.eq((code, r.returncode, "1 leases in the books" in r.stdout), (0, 0, True), "its lease is made again from its mark")
+    b.start()
+    t.eq((b.lease(x)["state"], b.lease(x)["machine"]["address"]), ("degraded", m["ip"]), "with the machine")
+    code, out, err = b.cli("release", x)
+    t.eq((code, b.lease(x)["state"]), (0, "released"), "and can be released")
+    t.eq(on(m, "systemctl is-active k0sworker || true").strip(), "inactive", "the machine was cleaned first")
+    b.offers_there()
+    t.ok(True, "and is on offer again")
+
+
 def main():
     mode = os.environ.get("GPUB_TEST_KUBE", "auto")
     with tempfile.TemporaryDirectory() as d, cluster.Clusters(mode, d, "10.77.0.1") as c:
@@ -81,6 +100,7 @@ def main():
             authorise(m, b)
             for round_ in (1, 2):
                 t.run(life, b, c, m, round_)
+            t.run(rebuilt, b, c, m)
     t.done()
 
 
