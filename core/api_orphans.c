@@ -70,9 +70,9 @@ find (struct ask *q, struct provider **out)
   return found;
 }
 
-/* The same, and it is ours; a mark that lacks a part was not put there by a rent of ours. */
+/* The same, and it is ours; whole: a mark that lacks a part was not put there by a rent of ours. */
 static json_t *
-find_ours (struct ask *q, struct provider **p)
+find_ours (struct ask *q, struct provider **p, bool whole)
 {
   json_t *o = find (q, p);
   struct mark m;
@@ -80,7 +80,7 @@ find_ours (struct ask *q, struct provider **p)
   if (!o)
     return NULL;
   m = mark_of (json_object_get (o, "tags"), q->b->instance);
-  if (mark_whole (&m))
+  if (mark_whole (&m) || (m.whose == MARK_OURS && !whole))
     return o;
   if (m.whose == MARK_OURS)
     api_refuse (q, "denied", "end it at the cloud, if it is yours",
@@ -97,7 +97,7 @@ void
 api_orphan_ignore (struct ask *q)
 {
   struct provider *p;
-  json_t *o = find (q, &p);
+  json_t *o = find_ours (q, &p, false);
 
   if (!o)
     return;
@@ -109,7 +109,7 @@ void
 api_orphan_adopt (struct ask *q)
 {
   struct provider *p;
-  json_t *o = find_ours (q, &p);
+  json_t *o = find_ours (q, &p, true);
   struct lease *l = o ? orphan_adopt (p, o, q->owner) : NULL;
 
   if (l)
@@ -121,7 +121,7 @@ void
 api_orphan_release (struct ask *q)
 {
   struct provider *p;
-  json_t *o = find_ours (q, &p);
+  json_t *o = find_ours (q, &p, true);
   struct lease *l;
 
   if (!o)

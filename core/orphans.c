@@ -1,7 +1,8 @@
 /* orphans.c - the orphans of each provider, and what is remembered of them
  *
- * In the store, one document a provider: when each was first seen and whether it is ignored.  One
- * that is missing is remembered for a day, so that a list that fails to show it forgets nothing.
+ * In the store, one document a provider: when each of ours was first seen and whether it is
+ * ignored. One that is missing is remembered for a day, so that a list that fails to show it
+ * forgets nothing.
  */
 #include "config.h"
 
@@ -230,7 +231,7 @@ orphans_end (struct provider *p)
   json_array_foreach (all, i, o) {
     struct mark m = mark_of (json_object_get (o, "tags"), p->broker->instance);
 
-    if (remember (p, o, &dirty) && m.whose == MARK_OURS && fresh++ == 0)
+    if (m.whose == MARK_OURS && remember (p, o, &dirty) && fresh++ == 0)
       first = o;
   }
   forget (p, keys, &dirty);
@@ -260,7 +261,8 @@ orphan_json (const struct provider *p, const json_t *o)
   if (m.lease > 0)
     json_put_i64 (j, "lease_number", m.lease);
   json_put_str (j, "owner", m.owner[0] ? m.owner : NULL);
-  json_put_i64 (j, "first_seen_ms", json_i64 (note_of (p, o), "first_ms", 0));
+  if (note_of (p, o))
+    json_put_i64 (j, "first_seen_ms", json_i64 (note_of (p, o), "first_ms", 0));
   json_object_set_new (j, "ignored", json_boolean (orphan_ignored (p, o)));
   return j;
 }

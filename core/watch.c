@@ -130,6 +130,10 @@ answered (struct lease *l, struct attempt *a, const struct call_result *r)
             is (a->machine.state, "error");
   if (!stopped || l->state == LEASE_INTERRUPTED)
     return;
+  if (l->adopted && !l->ready_ms) { /* a person may have stopped it, and decides */
+    feed_step (l, "stopped", a->machine.raw_state ? a->machine.raw_state : a->machine.state);
+    return;
+  }
   engine_cause (l, "interrupted", "the provider says of %s: %s", a->name,
                 a->machine.raw_state ? a->machine.raw_state : a->machine.state);
   attempt_reason (a, "interrupted", l->cause_text);

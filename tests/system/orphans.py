@@ -93,6 +93,8 @@ def told_apart(b, cloud, ids):
 def not_ours(b, cloud, ids):
     before = deletes(cloud)
     for who in ("other", "part", "bare"):
+        if who != "bare":
+            refused(b, "orphans.ignore", {"provider": "shadeform", "id": ids[who]}, "denied")
         for verb in ("orphans.adopt", "orphans.release"):
             more = {"yes": True} if verb == "orphans.release" else {}
             refused(b, verb, {"provider": "shadeform", "id": ids[who], **more}, "denied")
@@ -230,6 +232,14 @@ def adopted(b, cloud, ids):
     look(b, cloud)
     t.ok("stray" not in orphans(b), "it is no orphan any more, not after a kill either")
     t.eq(b.ask("cost")["rate_udollar"], price, "and is in the books")
+    cloud.control("POST", f"/machines/{id}", {"do": "status", "status": "error"})
+    for _ in range(2):
+        n = cloud.control("GET", "/counters").get("info", 0)
+        look(b, cloud)
+        cloud.control("GET", f"/wait?endpoint=info&count={n + 1}&timeout=10")
+    until(lambda: "stopped" in [s["step"] for s in b.ask("logs", {"lease": lease["id"]})["lines"]], 10, "it is told")
+    t.eq((b.lease(lease["id"])["state"], there(cloud, id)), ("degraded", [True]), "one that the cloud stopped is not ended for that")
+    cloud.control("POST", f"/machines/{id}", {"do": "status", "status": None})
     twin = add(cloud, "twin", mark(b.ask("ping")["instance"], token="cafe"))
     look(b, cloud)
     t.eq(("twin" in orphans(b), there(cloud, twin)), (True, [True]), "another with its token is not ended for that")
