@@ -110,7 +110,7 @@ api_find (struct ask *q, const char *x, bool for_change, struct lease **old)
   if (x && !l && number_of (x))
     l = *old = store_lease (q->b->store, number_of (x));
   if (x && !l)
-    l = *old = store_lease_by_name (q->b->store, NULL, x);
+    l = *old = store_lease_by_name (q->b->store, x);
   if (x && !l)
     l = by_prefix (q->b, x);
   if (!l) {
@@ -190,7 +190,7 @@ api_lease (struct ask *q)
   json_t *ops = json_array (), *j;
 
   if (l) {
-    store_each_op (q->b->store, l->number, false, add_op, ops, NULL);
+    store_each_op (q->b->store, l->number, add_op, ops, NULL);
     j = lease_json (l, now_ms (), true);
     json_object_set (j, "operations", ops);
     api_final (q, json_pack ("{s:o}", "lease", j));

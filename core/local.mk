@@ -126,6 +126,7 @@ libcore_la_SOURCES  = \
 	%D%/start_conf.c \
 	%D%/store.c %D%/store.h \
 	%D%/store_get.c \
+	%D%/store_open.c \
 	%D%/store_put.c \
 	%D%/truth.c %D%/truth.h \
 	%D%/turn.c \

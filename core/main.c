@@ -25,7 +25,8 @@ now_ms (void)
 static void
 usage (FILE *to)
 {
-  fputs ("usage: gpubrokerd [--config FILE] [--check-config] [--log-level LEVEL] [--version]\n"
+  fputs ("usage: gpubrokerd [--config FILE] [--check-config] [--backup FILE]\n"
+         "                  [--log-level LEVEL] [--version]\n"
          "       gpubrokerd [--config FILE] --rebuild [--instance UUID]\n"
          "LEVEL: error, warning, notice, info or debug.  See gpubrokerd(8).\n",
          to);
@@ -52,7 +53,8 @@ level (const char *name)
 struct options {
   const char *config, *instance;
   bool check, rebuild;
-  int level; /* -1: the configuration's */
+  const char *backup; /* where to */
+  int level;          /* -1: the configuration's */
 };
 
 /* -1: go on; else the exit code. */
@@ -61,6 +63,7 @@ read_argv (int argc, char **argv, struct options *o)
 {
   static const struct option longs[] = { { "config", required_argument, NULL, 'c' },
                                          { "check-config", no_argument, NULL, 'k' },
+                                         { "backup", required_argument, NULL, 'b' },
                                          { "log-level", required_argument, NULL, 'l' },
                                          { "rebuild", no_argument, NULL, 'r' },
                                          { "instance", required_argument, NULL, 'i' },
@@ -76,6 +79,9 @@ read_argv (int argc, char **argv, struct options *o)
       break;
     case 'k':
       o->check = true;
+      break;
+    case 'b':
+      o->backup = optarg;
       break;
     case 'l':
       o->level = level (optarg);
@@ -120,10 +126,41 @@ confine (void)
 {
   struct rlimit none = { 0, 0 };
 
-  umask (077);
   signal (SIGPIPE, SIG_IGN);
   setrlimit (RLIMIT_CORE, &none);
   prctl (PR_SET_DUMPABLE, 0);
+}
+
+static int
+fail (const struct err *e, int code)
+{
+  fprintf (stderr, "gpubrokerd: %s\n", e->text);
+  return code;
+}
+
+static int
+check (struct conf *c)
+{
+  struct err e = ERR_INIT;
+
+  if (start_check_plugins (c, &e) < 0)
+    return fail (&e, EXIT_USAGE);
+  printf ("%s: %zu providers, %zu clusters: good\n", c->path, c->nproviders, c->nclusters);
+  return 0;
+}
+
+static int
+serve (struct broker *b, const struct options *o)
+{
+  struct err e = ERR_INIT;
+
+  confine ();
+  if ((o->rebuild ? start_rebuild (b, o->instance, &e) : start_broker (b, &e)) < 0)
+    return fail (&e, b->exit_code ? b->exit_code : 1);
+  if (loop_run (b->loop, &e) < 0)
+    log_at (LOG_CRIT, "loop.failed", "error=\"%s\"", e.text);
+  start_undo (b);
+  return b->exit_code;
 }
 
 int
@@ -136,28 +173,13 @@ main (int argc, char **argv)
 
   if (rc >= 0)
     return rc;
-  if (conf_load (o.config, &b.conf, &e) < 0 || (o.check && start_check_plugins (&b.conf, &e) < 0)) {
-    fprintf (stderr, "gpubrokerd: %s\n", e.text);
-    return EXIT_USAGE;
-  }
-  if (o.check) {
-    printf ("%s: %zu providers, %zu clusters: good\n", o.config, b.conf.nproviders,
-            b.conf.nclusters);
-    conf_free (&b.conf);
-    return 0;
-  }
+  umask (077);
+  if (conf_load (o.config, &b.conf, &e) < 0)
+    return fail (&e, EXIT_USAGE);
+  if (o.check)
+    return check (&b.conf);
+  if (o.backup)
+    return store_copy (b.conf.broker.state_dir, o.backup, &e) < 0 ? fail (&e, 1) : 0;
   log_level (o.level >= 0 ? o.level : b.conf.broker.log_level);
-  confine ();
-  if (o.rebuild)
-    rc = start_rebuild (&b, o.instance, &e);
-  else
-    rc = start_broker (&b, &e);
-  if (rc < 0) {
-    fprintf (stderr, "gpubrokerd: %s\n", e.text);
-    return 1;
-  }
-  if (loop_run (b.loop, &e) < 0)
-    log_at (LOG_CRIT, "loop.failed", "error=\"%s\"", e.text);
-  start_undo (&b);
-  return b.exit_code;
+  return serve (&b, &o);
 }

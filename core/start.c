@@ -130,11 +130,14 @@ identify (struct broker *b, const char *given, struct err *e)
   char path[4200], beside[40];
   bool have;
 
+  if (store_failed (b->store)) /* never a new identity because the old one could not be read */
+    return store_commit (b->store, e);
   snprintf (path, sizeof path, "%s/instance", b->conf.broker.state_dir);
   have = read_beside (path, beside) == 0;
   if (stored && have && strcmp (stored, beside) != 0)
-    return err_set (e, ERR_CONFLICT,
-                    "%s says %s and the store says %s: this store belongs to another installation",
+    return err_set (e, ERR_INVALID,
+                    "%s says %s and the store says %s: this store belongs to another installation: "
+                    "restore both from one backup",
                     path, beside, stored);
   if (given && (stored || have) && strcmp (stored ? stored : beside, given) != 0)
     return err_set (e, ERR_CONFLICT, "%s says %s: this is not the folder of installation %s", path,
@@ -185,7 +188,7 @@ take_op (void *ctx, struct op *o)
 }
 
 static int
-open_books (struct broker *b, const char *instance, struct err *e)
+load_books (struct broker *b, const char *instance, struct err *e)
 {
   AUTO_FREE char *memory = NULL;
 
@@ -197,7 +200,7 @@ open_books (struct broker *b, const char *instance, struct err *e)
   b->next_lease = store_max_lease (b->store) + 1;
   b->next_op = store_max_op (b->store) + 1;
   if (store_each_live (b->store, take_lease, b, e) < 0 ||
-      store_each_op (b->store, 0, true, take_op, b, e) < 0)
+      store_each_running (b->store, take_op, b, e) < 0)
     return -1;
   spent_start (b);
   b->memory = memory_new ();
@@ -208,6 +211,16 @@ open_books (struct broker *b, const char *instance, struct err *e)
     memory_load (b->memory, j, now_ms ());
   }
   return store_commit (b->store, e);
+}
+
+static int
+open_books (struct broker *b, const char *instance, struct err *e)
+{
+  if (load_books (b, instance, e) == 0)
+    return 0;
+  if (e->kind == ERR_INVALID) /* it will be no better the next time */
+    b->exit_code = START_BOOKS;
+  return -1;
 }
 
 /* ---- the bus ---- */

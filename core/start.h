@@ -4,6 +4,8 @@
 
 #include "core/broker.h"
 
+enum { START_BOOKS = 3 }; /* exit code: the books cannot be used until a person does something */
+
 /* b->conf is loaded.  Afterwards loop_run(b->loop) serves. */
 int start_broker (struct broker *b, struct err *e);
 /* Instead of serving: loop_run(b->loop) ends once the books are made again from the clouds' marks;

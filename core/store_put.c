@@ -144,7 +144,11 @@ store_put_meta (struct store *s, const char *key, const char *value)
   run (s, q, "meta");
 }
 
-/* The last event always stays: numbers must never start again. */
+#define OLD_LEASES                                                                                 \
+ "SELECT number FROM lease WHERE ended = 1 AND ended_ms < %lld"                                    \
+ " AND number < (SELECT max (number) FROM lease)"
+
+/* The last of each kind always stays, and whole: numbers must never start again. */
 void
 store_prune (struct store *s, int64_t before_ms)
 {
@@ -152,12 +156,9 @@ store_prune (struct store *s, int64_t before_ms)
 
   store_begin (s);
   snprintf (text, sizeof text,
-            "DELETE FROM attempt WHERE lease IN (SELECT number FROM lease WHERE ended = 1 AND "
-            "ended_ms < %lld);"
-            "DELETE FROM log WHERE lease IN (SELECT number FROM lease WHERE ended = 1 AND ended_ms "
-            "< %lld);"
-            "DELETE FROM lease WHERE ended = 1 AND ended_ms < %lld"
-            "  AND number < (SELECT max (number) FROM lease);"
+            "DELETE FROM attempt WHERE lease IN (" OLD_LEASES ");"
+            "DELETE FROM log WHERE lease IN (" OLD_LEASES ");"
+            "DELETE FROM lease WHERE number IN (" OLD_LEASES ");"
             "DELETE FROM op WHERE running = 0 AND ended_ms < %lld AND number < (SELECT max "
             "(number) FROM op);"
             /* oldest first, so that only what goes is looked at */

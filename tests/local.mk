@@ -5,7 +5,8 @@ test_base_t_SOURCES   = %D%/unit/base.c
 test_base_t_LDADD     = libbase.la
 
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
-TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py
+TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py tests/system/books.py
+EXTRA_DIST     += %D%/old/store-v1.sql %D%/system/books.py
 EXTRA_DIST     += %D%/unit/tap.h %D%/venv.py %D%/requirements.txt
 
 SYSTEM_TESTS += \

@@ -1,7 +1,10 @@
 /* store.c - what is put is what is read, by this process and by the next */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/json.h"
@@ -82,6 +85,7 @@ test_ends (struct store *s)
 {
   struct err e = ERR_INIT;
   struct attempt *a = lease_attempt (seen);
+  struct lease *last;
 
   seen->state = LEASE_RELEASED;
   seen->ended_ms = 50;
@@ -103,7 +107,9 @@ test_ends (struct store *s)
   is_num (lease_spent (seen, 9999999999), 1250000, "what it cost stays on the books");
   store_prune (s, 100);
   store_commit (s, &e);
-  ok (store_lease (s, 7) != NULL, "the highest number is never forgotten");
+  last = store_lease (s, 7);
+  ok (last && last->nattempts == 1, "the highest number is never forgotten, nor its attempts");
+  lease_free (last);
 }
 
 static void
@@ -127,6 +133,84 @@ test_keys (struct store *s)
   ok (store_op_by_key (s, "uid:1000", "k1") == NULL, "a key can be given back");
   store_commit (s, &e);
   op_free (o);
+}
+
+static void
+put_key (struct store *s, int64_t number, const char *key)
+{
+  struct op *o = op_new (number);
+
+  set_str (&o->verb, "rent");
+  set_str (&o->owner, "uid:1000");
+  set_str (&o->key, key);
+  store_put_op (s, o);
+  op_free (o);
+}
+
+static bool
+has_op (struct store *s, int64_t number)
+{
+  struct op *o = store_op (s, number);
+  bool has = o != NULL;
+
+  op_free (o);
+  return has;
+}
+
+/* Two operations cannot have one key: SQLite refuses the second row. */
+static void
+test_undo (struct store *s)
+{
+  struct err e = ERR_INIT;
+
+  put_key (s, 10, "k10");
+  store_mark (s);
+  put_key (s, 11, "k11");
+  put_key (s, 12, "k10");
+  ok (store_failed (s), "a put that SQLite refuses is seen");
+  put_key (s, 13, "k13");
+  ok (store_undo (s, &e) == 0 && !store_failed (s), "what came since the mark is taken back");
+  ok (strstr (e.text, "operation: UNIQUE") != NULL, "and it is told why: %s", e.text);
+  store_mark (s);
+  put_key (s, 14, "k14");
+  store_keep (s);
+  ok (store_commit (s, &e) == 0, "the rest of the turn is committed");
+  ok (has_op (s, 10) && has_op (s, 14), "what came before and after is there");
+  ok (!has_op (s, 11) && !has_op (s, 12) && !has_op (s, 13), "what was taken back is not");
+  ok (!store_dirty (s), "a mark without a put begins nothing");
+}
+
+static void
+test_backup (struct store *s)
+{
+  struct err e = ERR_INIT;
+  char to[64], part[64];
+  struct stat st;
+
+  snprintf (to, sizeof to, "%s/copy", folder);
+  snprintf (part, sizeof part, "%s/copy.part", folder);
+  put_key (s, 20, "k20");
+  ok (store_copy (folder, to, &e) == 0, "another process copies the books in the middle of a turn");
+  store_commit (s, &e);
+  ok (stat (to, &st) == 0 && (st.st_mode & 0777) == 0600, "for their owner alone");
+  ok (access (part, F_OK) < 0, "nothing half is left");
+  ok (store_backup (s, to, &e) == 0, "a copy replaces an older one");
+  ok (store_backup (s, "/nowhere/copy", &e) < 0 && strstr (e.text, "/nowhere/copy"),
+      "a place that is not there is named");
+}
+
+/* A turn that is broken outside of a request stays broken: the daemon exits. */
+static void
+test_broken (struct store *s)
+{
+  struct err e = ERR_INIT;
+
+  put_key (s, 30, "k30");
+  put_key (s, 31, "k30");
+  store_mark (s);
+  ok (store_undo (s, &e) < 0, "no request can mend a turn that was broken before it");
+  ok (store_commit (s, &e) < 0, "and its commit fails");
+  ok (!has_op (s, 30), "with nothing of it in the books");
 }
 
 static void
@@ -157,8 +241,11 @@ main (void)
   test_reading (s);
   test_ends (s);
   test_keys (s);
+  test_undo (s);
+  test_backup (s);
   is_num (store_last_event (s), 2, "event numbers go on");
   is_num (store_max_lease (s), 7, "lease numbers too");
+  test_broken (s);
   store_close (s);
   lease_free (seen);
   return done ();
