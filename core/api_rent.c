@@ -141,6 +141,7 @@ api_new_lease (struct ask *q, json_t *request, int64_t reserved)
   l->keep_ms = json_i64 (on_failure, "keep_ms", d->keep_ms);
   l->drain_timeout_ms = 300000;
   l->reserve_udollar = reserved;
+  l->admitted = true;
   engine_take (q->b, l);
   engine_save (l);
   feed_lease (q->b, l, "pending", NULL);

@@ -52,6 +52,8 @@ struct provider {
   char *name;
   bool up, paused, listing, reconciling;
   bool rebuilt;    /* its machines were listed whole */
+  bool looked;     /* it has shown its machines, or those of one scope, since the start */
+  bool some_scope; /* the list that is arriving was complete in one */
   int64_t down_ms; /* since when it is not up */
   json_t *caps, *identity;
   struct err problem; /* of the last probe or listing */
@@ -108,6 +110,7 @@ struct broker {
   int64_t seq;       /* of the last event */
   int64_t next_lease, next_op;
   bool rebuild; /* this process makes books again, and does nothing else (rebuild.c) */
+  int64_t started_boot_ms;
   bool stopping;
   int exit_code;
   struct freeze freeze;
@@ -191,6 +194,8 @@ void engine_cause (struct lease *l, const char *code, const char *fmt, ...) PRIN
 void engine_tick (struct broker *b); /* each second: TTL, deadlines, keeping */
 struct lease *engine_lease (struct broker *b, int64_t number); /* live, or NULL */
 void engine_take (struct broker *b, struct lease *l);          /* among the live ones; takes l */
+/* Is it of books that may be older than the machines?  Then nothing of it ends or begins by itself. */
+bool engine_unsure (const struct lease *l);
 int64_t backoff (const struct times *t, int tries);
 
 /* attempts.c - what is known of a machine; attempt_work.c - create, find, remove */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/broker.h"
+#include "core/clock.h"
 #include "core/identity.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -282,6 +283,20 @@ engine_work (struct lease *l)
 
 /* ---- the clock ---- */
 
+/* Only a list can tell that the books are an older copy (freeze.c), so the first one is awaited; a
+ * provider that cannot list does not hold the others up for long. */
+bool
+engine_unsure (const struct lease *l)
+{
+  const struct broker *b = l->broker;
+  bool looked = true;
+
+  for (size_t i = 0; i < b->providers.n; i++)
+    looked = looked && b->providers.at[i]->looked;
+  return !l->admitted && (b->freeze.books ||
+                          (!looked && clock_boot_ms () < b->started_boot_ms + b->times.comeback));
+}
+
 static void
 late (struct lease *l)
 {
@@ -323,5 +338,6 @@ engine_tick (struct broker *b)
   int64_t now = now_ms ();
 
   for (size_t i = 0; i < b->leases.n && !freeze_holds (b); i++)
-    tick (b->leases.at[i], now);
+    if (!engine_unsure (b->leases.at[i]))
+      tick (b->leases.at[i], now);
 }

@@ -102,6 +102,7 @@ struct lease {
   char *join_token;  /* between mint and bootstrap; zeroed after */
   json_t *minted;    /* the rest of mint's answer */
   bool warned;       /* expiry */
+  bool admitted;     /* in this process's life: it is in no older copy of the books */
   bool reading_boot; /* somebody waits for its boot log */
 };
 

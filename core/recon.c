@@ -57,12 +57,15 @@ static bool
 known (struct provider *p, const json_t *machine, const struct mark *m)
 {
   struct attempt *a = live (p, m, machine);
-  struct lease *old = NULL;
+  struct lease *l = engine_lease (p->broker, m->lease), *old = NULL;
 
-  if (!a && !engine_lease (p->broker, m->lease)) {
-    old = store_lease (p->broker->store, m->lease);
+  if (!a && !l) {
+    l = old = store_lease (p->broker->store, m->lease);
     a = with_token (old, p, m->token, machine);
   }
+  if (l && !a && !l->adopted) /* every token is in the books before it is sent */
+    freeze_unknown (p->broker, json_str (machine, "name", "?"),
+                    json_i64 (machine, "created_ms", 0));
   if (!a) {
     lease_free (old);
     return false;
@@ -118,6 +121,8 @@ list_item (void *ctx, uint32_t id, const json_t *item, bool want_ack)
     resource (p, json_object_get (item, "resource"));
   if (json_object_get (item, "scope"))
     orphans_scope (p, json_object_get (item, "scope"));
+  if (strcmp (json_str (json_object_get (item, "scope"), "how", ""), "complete") == 0)
+    p->some_scope = true;
   if (want_ack)
     child_ack (p->child, id);
 }
@@ -138,6 +143,7 @@ list_result (void *ctx, uint32_t id, const struct call_result *r)
 
   (void) id;
   p->reconciling = false;
+  p->looked = p->looked || r->err.kind == ERR_NONE || p->some_scope;
   if (r->err.kind == ERR_NONE) {
     orphans_end (p);
     if (p->broker->rebuild) {
@@ -159,6 +165,7 @@ provider_reconcile (struct provider *p)
   loop_cancel (p->broker->loop, p->reconcile_timer);
   p->reconcile_timer = 0;
   p->reconciling = true;
+  p->some_scope = false;
   orphans_begin (p);
   watch_begin (p);
   provider_ask (p, "list", NULL, p->broker->times.listing, list_item, list_result);

@@ -185,6 +185,14 @@ rent_pending (struct lease *l)
 {
   bool cluster = conf_hosted (&l->broker->conf, l->cluster);
 
+  if (engine_unsure (l)) { /* it may have been released, or rented elsewhere, since */
+    feed_step (l, "offers",
+               l->broker->freeze.books
+                   ? "the books are old: release it, or: gpubroker-cli providers resume broker"
+                   : "waiting for what the providers show");
+    engine_later (l, l->broker->times.retry_min);
+    return;
+  }
   if (!cluster)
     l->stage = 1;
   if (l->stage == 1)

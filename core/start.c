@@ -400,6 +400,7 @@ start_base (struct broker *b, const char *instance, struct err *e)
 {
   struct supervise_times start_times = supervise_times_default;
 
+  b->started_boot_ms = clock_boot_ms ();
   b->times = usual;
   override_times (&b->times);
   srandom ((unsigned) clock_boot_ms ());

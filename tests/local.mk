@@ -6,7 +6,7 @@ test_base_t_LDADD     = libbase.la
 
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
 TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py tests/system/books.py
-EXTRA_DIST     += %D%/old/store-v1.sql %D%/system/books.py
+EXTRA_DIST     += %D%/old/store-v1.sql %D%/system/books.py %D%/system/restore.py
 EXTRA_DIST     += %D%/unit/tap.h %D%/venv.py %D%/requirements.txt
 
 SYSTEM_TESTS += \
@@ -21,6 +21,7 @@ SYSTEM_TESTS += \
 	tests/system/children_killed.py \
 	tests/system/lost_replies.py \
 	tests/system/standalone.py \
+	tests/system/restore.py \
 	tests/system/upkeep.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
