@@ -243,6 +243,20 @@ handle (struct ask *q, const struct verb *v)
   v->fn (q);
 }
 
+/* What fails in the store is taken back alone: the others of this turn go on. */
+static void
+handle_or_undo (struct ask *q, const struct verb *v)
+{
+  struct err e = ERR_INIT;
+  struct undo u;
+
+  undo_mark (q->b, &u, v->members != NULL);
+  handle (q, v);
+  if (undo_if_failed (q->b, &u, &e))
+    api_refuse (q, "internal", "nothing was changed; the operator finds more in the log", "%s",
+                e.text);
+}
+
 void
 api_request (void *broker, const struct bus_request *r)
 {
@@ -259,7 +273,7 @@ api_request (void *broker, const struct bus_request *r)
   for (size_t i = 0; i < N_ELEMENTS (verbs); i++) {
     names[i] = verbs[i].name;
     if (strcmp (verbs[i].name, r->verb) == 0) {
-      handle (&q, &verbs[i]);
+      handle_or_undo (&q, &verbs[i]);
       json_decref (q.body);
       return;
     }

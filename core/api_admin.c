@@ -25,9 +25,11 @@ set_paused (struct ask *q, bool paused)
 
   if (!p)
     return;
-  p->paused = paused;
   provider_pause_key (p->name, key, sizeof key);
   store_put_meta (q->b->store, key, paused ? "1" : "0");
+  if (store_failed (q->b->store))
+    return;
+  p->paused = paused;
   feed_provider (q->b, p->name, paused ? "paused" : "resumed", q->r->principal);
   offers_state (q->b->offers, p->name,
                 paused  ? OFFERS_PAUSED

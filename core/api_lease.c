@@ -196,7 +196,8 @@ api_extend (struct ask *q)
                 l->id);
   } else {
     api_accept (q, "extend", l, json_pack ("{s:I}", "expires_ms", (json_int_t) until));
-    extend (l, until);
+    if (!store_failed (q->b->store)) /* else the cloud would hear of what is not in the books */
+      extend (l, until);
   }
   lease_free (old);
 }

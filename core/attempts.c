@@ -14,6 +14,7 @@
 void
 attempt_save (struct attempt *a)
 {
+  undo_touch (a->lease);
   store_put_attempt (a->lease->broker->store, a->lease, a);
 }
 

@@ -127,6 +127,7 @@ struct broker {
   VEC (struct waiter) waiters;
   VEC (struct follower) followers;
   VEC (struct out) outbox;
+  VEC (int64_t) touched; /* numbers of the leases that were saved since undo_mark */
 };
 
 /* main.c */
@@ -140,6 +141,19 @@ void turn_text (struct broker *b, const struct bus_ticket *t, enum bus_reply wha
 void turn_error (struct broker *b, const struct bus_ticket *t, const char *code, const char *hint,
                  json_t *details, const char *fmt, ...) PRINTF (6, 7); /* takes details */
 int turn_end (void *broker);                                           /* a loop_each hook */
+void turn_unsay (struct broker *b,
+                 size_t from); /* drops what was queued since the outbox had that many */
+void turn_let_go (struct broker *b, struct lease *l); /* with its calls and timers; takes l */
+
+/* undo.c - a request that failed in the store has not happened */
+struct undo {
+  size_t outbox, ops, followers, nwaiters;
+  struct waiter *waiters;
+  int64_t next_lease, next_op, seq;
+};
+void undo_mark (struct broker *b, struct undo *u, bool changes); /* changes: it is no mere read */
+void undo_touch (struct lease *l);
+bool undo_if_failed (struct broker *b, struct undo *u, struct err *why); /* true: it was undone */
 
 /* feed.c - events, log lines, progress */
 void feed_lease (struct broker *b, const struct lease *l, const char *what, const char *text);

@@ -69,6 +69,7 @@ engine_take (struct broker *b, struct lease *l)
 void
 engine_save (struct lease *l)
 {
+  undo_touch (l);
   store_put_lease (l->broker->store, l);
 }
 

@@ -128,6 +128,7 @@ libcore_la_SOURCES  = \
 	%D%/store_get.c \
 	%D%/store_open.c \
 	%D%/store_put.c \
+	%D%/undo.c \
 	%D%/truth.c %D%/truth.h \
 	%D%/turn.c \
 	%D%/watch.c \

@@ -144,6 +144,26 @@ release (const struct field *f, size_t n, void *from)
   }
 }
 
+/* Both are of one type; a row's bytes change places. */
+static void
+swap (const struct field *f, size_t n, void *x, void *y)
+{
+  static const size_t sizes[] = { [STR] = sizeof (char *),
+                                  [I64] = sizeof (int64_t),
+                                  [BOOL] = sizeof (bool),
+                                  [JSON] = sizeof (json_t *) };
+
+  for (size_t i = 0; i < n; i++) {
+    char *a = (char *) x + f[i].at, *b = (char *) y + f[i].at, t[sizeof (int64_t)];
+    size_t size = sizes[f[i].type];
+
+    memcpy (t, a, size);
+    memcpy (a, b, size);
+    memcpy (b, t, size);
+  }
+}
+
+#define SWAP(table, x, y)         swap (table, N_ELEMENTS (table), x, y)
 #define PACK(out, table, from)    pack (out, table, N_ELEMENTS (table), from)
 #define UNPACK(from, table, into) unpack (from, table, N_ELEMENTS (table), into)
 #define RELEASE(table, from)      release (table, N_ELEMENTS (table), from)
@@ -308,6 +328,29 @@ attempt_unpack (struct lease *l, const json_t *j)
   UNPACK (json_object_get (j, "machine"), machine_fields, &a->machine);
   a->state = (enum attempt_state) state;
   return a;
+}
+
+static void
+attempt_swap (struct attempt *x, struct attempt *y)
+{
+  enum attempt_state state = x->state;
+
+  x->state = y->state;
+  y->state = state;
+  SWAP (attempt_fields, x, y);
+  SWAP (machine_fields, &x->machine, &y->machine);
+}
+
+void
+lease_swap (struct lease *x, struct lease *y)
+{
+  enum lease_state state = x->state;
+
+  x->state = y->state;
+  y->state = state;
+  SWAP (lease_fields, x, y);
+  for (size_t i = 0; i < x->nattempts && i < y->nattempts; i++)
+    attempt_swap (x->attempts[i], y->attempts[i]);
 }
 
 const char *

@@ -151,6 +151,9 @@ int64_t lease_rate (const struct lease *l);
 /* Nothing of it can cost money any more: it has ended and so has every attempt. */
 bool lease_over (const struct lease *l);
 
+/* Exchanges what is stored of them; what is in flight stays where it is. */
+void lease_swap (struct lease *x, struct lease *y);
+
 void lease_forget_token (struct lease *l); /* zeroes it */
 
 /* Replaces an owned string. */

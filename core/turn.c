@@ -82,6 +82,17 @@ drop_asker (struct broker *b, const struct bus_ticket *t)
       vec_drop (&b->followers, i);
 }
 
+void
+turn_unsay (struct broker *b, size_t from)
+{
+  while (b->outbox.n > from) {
+    struct out *o = &b->outbox.at[--b->outbox.n];
+
+    free (o->text);
+    free (o->topic);
+  }
+}
+
 static void
 let_out (struct broker *b)
 {
@@ -100,8 +111,8 @@ let_out (struct broker *b)
   b->outbox.n = 0;
 }
 
-static void
-let_go (struct broker *b, struct lease *l)
+void
+turn_let_go (struct broker *b, struct lease *l)
 {
   call_give_up (l);
   loop_cancel (b->loop, l->timer);
@@ -120,7 +131,7 @@ forget_over (struct broker *b)
     return;
   for (size_t i = 0; i < b->leases.n; i++)
     if (lease_over (b->leases.at[i]))
-      let_go (b, b->leases.at[i]);
+      turn_let_go (b, b->leases.at[i]);
     else
       b->leases.at[leases++] = b->leases.at[i];
   for (size_t i = 0; i < b->ops.n; i++)
@@ -151,12 +162,13 @@ turn_end (void *broker)
     log_at (LOG_CRIT, "store.failed", "error=\"%s\" action=exit", e.text);
     b->exit_code = 1;
     loop_stop (b->loop);
-    b->outbox.n = 0;
+    turn_unsay (b, 0);
     return 1;
   }
   more |= b->outbox.n > 0; /* a send may swallow the edge that says a request is there */
   let_out (b);
   forget_over (b);
+  b->touched.n = 0;
   supervisor_flush (b->supervisor);
   return more;
 }

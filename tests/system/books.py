@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """books.py - books that cannot be used stop the start, with the reason and the remedy; nothing is begun in their place
 
-Also: a WAL left by kill -9, an older version migrated forward.
+Also: a WAL left by kill -9, an older version migrated forward, and a request that fails in the store alone.
 """
+import json
 import os
 import shutil
 import sqlite3
@@ -10,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from broker import BUILD, SRC, Broker, Tap  # noqa: E402
+from broker import BUILD, SRC, Broker, Refused, Tap, until  # noqa: E402
 
 t = Tap()
 H100 = {"gpu": [{"model": "H100", "min": 1, "max": 1}]}
@@ -168,6 +169,91 @@ def older(b):
         t.eq(os.stat(kept).st_mode & 0o777, 0o600, "and for its owner alone")
 
 
+# ---- a request that fails in the store ----
+
+FAIL = "BEGIN SELECT RAISE (ABORT, 'planted'); END"
+
+
+def together(b, *bodies):
+    """Sends them so that they arrive in few turns; the first reply to each."""
+    sock = b.dealer()
+    try:
+        ids = [b.send("rent", {"single": True, **body}, sock) for body in bodies]
+        got = {}
+        while len(got) < len(ids):
+            if not sock.poll(10000):
+                raise TimeoutError("no answer")
+            _, kind, rid, body = sock.recv_multipart()
+            got[rid.decode()] = (kind.decode(), json.loads(body))
+        return [got[i] for i in ids]
+    finally:
+        sock.close(0)
+
+
+def undone_rent(b):
+    pid = b.proc.pid
+    sql(b, f"CREATE TRIGGER planted BEFORE INSERT ON lease WHEN NEW.name = 'poison' {FAIL}")
+    replies = together(b, {"filter": H100, "name": "good1"}, {"filter": H100, "name": "poison"}, {"filter": H100, "name": "good2"})
+    t.eq([kind for kind, _ in replies], ["accepted", "error", "accepted"], "one of three rents fails in the store, alone")
+    bad = replies[1][1]
+    t.ok(bad["code"] == "internal" and "planted" in bad["message"] and bad["retryable"], f"it is told: {bad['message']}")
+    one, two = (int(r[1]["lease"][1:]) for r in (replies[0], replies[2]))
+    t.eq(two, one + 1, "its number is used by the next one")
+    names = {x["name"] for x in b.ask("leases")["leases"]}
+    t.ok({"good1", "good2"} <= names and "poison" not in names, "its lease is nowhere")
+    feed = b.ask("events", {"limit": 1000})["events"]
+    t.ok(all(e["lease"] != f"l{two}" or e["seq"] for e in feed if e.get("lease")), "the feed has what happened")
+    seqs = [e["seq"] for e in feed]
+    t.eq(seqs, list(range(seqs[0], seqs[0] + len(seqs))), "without a gap")
+    sql(b, "DROP TRIGGER planted")
+    again = b.accepted("rent", {"filter": H100, "name": "poison"})
+    t.eq(again["lease"], f"l{two + 1}", "the same request works once the store does")
+    t.eq(b.proc.pid, pid, "the daemon went on")
+    t.ok(b.proc.poll() is None and b.logged("request.undone"), "and the log has it")
+
+
+def undone_release(b):
+    lease = b.wait_state("good1", "booting")["id"]
+    before = b.lease(lease)
+    waiting = b.send("wait", {"lease": lease})
+    sql(b, f"CREATE TRIGGER planted BEFORE INSERT ON event WHEN NEW.topic LIKE '%{lease}.releasing' {FAIL}")
+    try:
+        b.accepted("release", {"key": "r1", "lease": lease})
+        t.ok(False, "a release whose event cannot be written is refused")
+    except Refused as e:
+        t.eq(e.code, "internal", "a release whose event cannot be written is refused")
+    after = b.lease(lease)
+    same = ("state", "expires_ms", "deadline_ms", "price_udollar", "cause", "node", "machine")
+    t.eq([after.get(k) for k in same], [before.get(k) for k in same], "the lease is as it was")
+    t.eq(after["attempt"]["state"], before["attempt"]["state"], "and so is its attempt")
+    t.eq([o["verb"] for o in after.get("operations", [])], [o["verb"] for o in before.get("operations", [])], "without a release")
+    sql(b, "DROP TRIGGER planted")
+    b.accepted("release", {"key": "r1", "lease": lease})
+    b.wait_state(lease, "failed-empty", "released")
+    kind, body = b.recv(waiting)
+    while kind == "progress":
+        kind, body = b.recv(waiting)
+    t.ok(kind in ("final", "error"), "who waited before still hears of the end")
+    b.kill()
+    b.start()
+    t.ok(b.lease(lease)["state"] in ("failed-empty", "released"), "the books say the same after a restart")
+
+
+def undone_read(b):
+    lease = b.lease("good1")["id"]
+    doc, = sql(b, f"SELECT doc FROM lease WHERE number = {lease[1:]}")[0]
+    sql(b, f"UPDATE lease SET doc = '[]' WHERE number = {lease[1:]}")
+    kind, body = b.try_ask("lease", {"lease": lease})
+    t.ok((kind, body["code"]) == ("error", "internal") and f"lease {lease} cannot be read" in body["message"],
+         f"an old lease that cannot be read is an error, not an absence: {body.get('message')}")
+    t.ok(b.ask("leases")["leases"] is not None, "and the daemon goes on")
+    db = sqlite3.connect(f"{b.state}/gpubroker.db")
+    db.execute(f"UPDATE lease SET doc = ? WHERE number = {lease[1:]}", (doc,))
+    db.commit()
+    db.close()
+    t.eq(b.lease(lease)["id"], lease, "until it can")
+
+
 def main():
     with Broker(GOOD) as b:
         os.chmod(b.dir, 0o711)
@@ -176,6 +262,10 @@ def main():
             t.run(fn, b)
         b.stop()
         for fn in (damaged, other_versions, unreadable, rights, older):
+            t.run(fn, b)
+        b.start()
+        until(lambda: b.ask("offers", {"filter": H100})["matched"], what="offers")
+        for fn in (undone_rent, undone_release, undone_read):
             t.run(fn, b)
     t.done()
 
