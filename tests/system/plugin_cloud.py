@@ -143,4 +143,4 @@ def check_manual(name):
     options = [o["name"] for o in json.loads(out.stdout)["options"]]
     with open(os.path.join(HERE, "..", "..", "plugins", name, "gpubroker-%s.pod" % name)) as f:
         section = f.read().split("=head1 OPTIONS")[1].split("=head1")[0]
-    same(sorted(re.findall(r"^=item B<([a-z_]+)>", section, re.M)), sorted(options))
+    same(sorted(re.findall(r"B<([a-z_]+)>", "".join(re.findall(r"^=item .*", section, re.M)))), sorted(options))

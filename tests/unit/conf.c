@@ -354,7 +354,7 @@ files (const char *dir)
   text = slurp (example);
   write_file (path, text, 0644); /* the tree may be somebody else's */
   if (ok (conf_load (path, &c, &e) == 0, "docs/examples/gpubroker.conf loads %s", e.text)) {
-    ok (c.nproviders == 2 && c.nclusters == 2 && c.nlocalities == 1 && c.bus.nuids == 2,
+    ok (c.nproviders == 3 && c.nclusters == 2 && c.nlocalities == 1 && c.bus.nuids == 2,
         "with all its parts");
     conf_free (&c);
   }
