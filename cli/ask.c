@@ -241,8 +241,8 @@ ask_all (struct cli *c, const char *verb, json_t *body, const char *member, int6
   list = json_object_get (*reply, member);
   for (page = json_incref (*reply); next_page (body, page, json_array_size (list), limit);) {
     json_decref (page);
-    rc = ask (c, verb, body, &page);
-    if (rc || json_array_size (json_object_get (page, member)) == 0)
+    rc = ask (c, verb, body, &page); /* a page may be empty and have a next one */
+    if (rc)
       break;
     json_array_extend (list, json_object_get (page, member));
   }

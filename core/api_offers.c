@@ -111,6 +111,19 @@ groups (const struct match *m, const char *by)
   return all;
 }
 
+/* "N-ID": behind the N-th, which was ID.  The table may be another one by now: where ID stands in
+ * it counts more than N. */
+static size_t
+page_start (const struct match *m, const char *cursor)
+{
+  const char *id = cursor ? strchr (cursor, '-') : NULL;
+
+  for (size_t i = 0; id && i < m->n; i++)
+    if (strcmp (m->at[i].offer.text->id, id + 1) == 0)
+      return i + 1;
+  return cursor ? (size_t) strtoull (cursor, NULL, 10) : 0;
+}
+
 void
 api_offers (struct ask *q)
 {
@@ -118,14 +131,14 @@ api_offers (struct ask *q)
   const char *cursor = json_str (q->body, "cursor", NULL),
              *by = json_str (q->body, "group_by", NULL);
   json_t *j, *providers;
-  char next[24], text[400];
+  char next[48], text[400];
   struct view v;
 
   if (limit < 1 || limit > 1000)
     limit = 1000;
-  from = cursor ? (size_t) strtoull (cursor, NULL, 10) : 0;
   if (look (q, json_object_get (q->body, "filter"), NULL, 0, &v) < 0)
     return;
+  from = page_start (&v.m, cursor);
   providers = json_array ();
   for (size_t i = 0; i < q->b->providers.n; i++)
     json_array_append_new (providers, provider_json (q->b->providers.at[i]));
@@ -142,7 +155,7 @@ api_offers (struct ask *q)
     json_put_str (j, "summary", text);
   }
   if (from + limit < v.m.n) {
-    snprintf (next, sizeof next, "%zu", from + limit);
+    snprintf (next, sizeof next, "%zu-%s", from + limit, v.m.at[from + limit - 1].offer.text->id);
     json_put_str (j, "cursor", next);
   }
   api_final (q, j);

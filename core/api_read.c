@@ -138,41 +138,98 @@ wanted (const struct ask *q, const struct lease *l)
 struct listing {
   struct ask *q;
   json_t *leases;
-  int64_t last;
+  int64_t left;       /* how many more the page takes */
+  int64_t read, last; /* how many ended ones came; the number of the last one looked at */
+  char next[32];      /* "" behind the last page */
 };
+
+static void
+list_one (struct listing *x, const struct lease *l)
+{
+  if (!wanted (x->q, l))
+    return;
+  json_array_append_new (x->leases, lease_json (l, now_ms (), false));
+  x->left--;
+}
+
+/* In the order of their numbers, those behind `after`. */
+static void
+list_living (struct listing *x, int64_t after)
+{
+  struct broker *b = x->q->b;
+
+  for (size_t i = 0; i < b->leases.n; i++) {
+    if (b->leases.at[i]->number <= after)
+      continue;
+    if (x->left == 0) {
+      snprintf (x->next, sizeof x->next, "living:%lld", (long long) x->last);
+      return;
+    }
+    list_one (x, b->leases.at[i]);
+    x->last = b->leases.at[i]->number;
+  }
+}
 
 static void
 list_ended (void *ctx, struct lease *l)
 {
   struct listing *x = ctx;
 
+  x->read++;
   x->last = l->number;
-  if (wanted (x->q, l))
-    json_array_append_new (x->leases, lease_json (l, now_ms (), false));
+  list_one (x, l);
   lease_free (l);
 }
 
-/* Living ones come whole in the first page; the ended ones, newest first, page behind them. */
+/* Newest first, those before `before`; 0: from the newest.  As many are read as the page takes, so
+ * with a filter it may be short, or empty, and yet have a next one. */
+static void
+list_ended_from (struct listing *x, int64_t before)
+{
+  int64_t most = x->left;
+
+  x->last = before;
+  if (most > 0)
+    store_each_ended (x->q->b->store, before, most, list_ended, x, NULL);
+  if (x->read == most)
+    snprintf (x->next, sizeof x->next, "ended:%lld", (long long) x->last);
+}
+
+static bool
+cursor_of (const char *cursor, const char *part, int64_t *number)
+{
+  size_t n = strlen (part);
+  char *end;
+
+  if (strncmp (cursor, part, n) != 0 || cursor[n] != ':')
+    return false;
+  *number = strtoll (cursor + n + 1, &end, 10);
+  return end != cursor + n + 1 && *end == '\0' && *number >= 0;
+}
+
+/* The living ones, oldest first, then, if they are asked for, the ended ones, newest first. */
 void
 api_leases (struct ask *q)
 {
-  const char *cursor = json_str (q->body, "cursor", NULL);
-  struct listing x = { q, json_array (), 0 };
-  int64_t limit = limit_of (q);
-  char next[24];
+  const char *cursor = json_str (q->body, "cursor", "living:0");
+  struct listing x = { .q = q, .left = limit_of (q), .leases = json_array () };
+  int64_t at = 0;
   json_t *j;
 
-  for (size_t i = 0; i < q->b->leases.n && !cursor; i++)
-    if (wanted (q, q->b->leases.at[i]))
-      json_array_append_new (x.leases, lease_json (q->b->leases.at[i], now_ms (), false));
-  if (json_bool (q->body, "all", false))
-    store_each_ended (q->b->store, cursor ? strtoll (cursor, NULL, 10) : 0, limit, list_ended, &x,
-                      NULL);
-  j = json_pack ("{s:o}", "leases", x.leases);
-  if (x.last > 1) {
-    snprintf (next, sizeof next, "%lld", (long long) x.last);
-    json_put_str (j, "cursor", next);
+  if (cursor_of (cursor, "living", &at)) {
+    list_living (&x, at);
+    at = 0;
+  } else if (!cursor_of (cursor, "ended", &at)) {
+    json_decref (x.leases);
+    api_refuse (q, "bad-request", "leave it out for the first page",
+                "'%.40s' is no cursor of leases", cursor);
+    return;
   }
+  if (!*x.next && json_bool (q->body, "all", false))
+    list_ended_from (&x, at);
+  j = json_pack ("{s:o}", "leases", x.leases);
+  if (*x.next)
+    json_put_str (j, "cursor", x.next);
   api_final (q, j);
 }
 
@@ -283,45 +340,20 @@ api_wait (struct ask *q)
 
 /* ---- events ---- */
 
-static void
-add_event (void *ctx, int64_t seq, int64_t ms, const char *topic, const char *body)
-{
-  json_t *j = json_loads (body, 0, NULL);
-
-  (void) ms;
-  (void) topic;
-  if (!j)
-    return;
-  json_put_i64 (j, "seq", seq);
-  json_array_append_new (ctx, j);
-}
-
 void
 api_events (struct ask *q)
 {
   struct broker *b = q->b;
   const char *x = json_str (q->body, "lease", NULL);
-  json_t *events = json_array ();
+  int64_t since = json_i64 (q->body, "since", 0), limit = limit_of (q);
   struct lease *old = NULL, *l = x ? api_find (q, x, false, &old) : NULL;
-  struct follower *f;
 
-  if (x && !l) {
-    json_decref (events);
+  if (x && !l)
     return;
-  }
-  store_each_event (b->store, json_i64 (q->body, "since", 0), l ? l->number : 0, limit_of (q),
-                    add_event, events);
-  if (json_bool (q->body, "follow", false) && !q->r->single) {
-    turn_reply (b, &q->ticket, BUS_PROGRESS,
-                json_pack ("{s:I, s:o, s:I}", "epoch", (json_int_t) b->epoch, "events", events,
-                           "seq", (json_int_t) b->seq));
-    f = vec_push (&b->followers);
-    f->ticket = q->ticket;
-    f->lease = l ? l->number : 0;
-  } else {
-    api_final (q, json_pack ("{s:I, s:o, s:I}", "epoch", (json_int_t) b->epoch, "events", events,
-                             "seq", (json_int_t) b->seq));
-  }
+  if (json_bool (q->body, "follow", false) && !q->r->single)
+    feed_follow (b, &q->ticket, since, l ? l->number : 0, limit);
+  else
+    api_final (q, feed_page (b, since, l ? l->number : 0, limit));
   lease_free (old);
 }
 

@@ -83,7 +83,8 @@ struct waiter {
 
 struct follower { /* of the events feed */
   struct bus_ticket ticket;
-  int64_t lease;
+  int64_t lease; /* 0: all */
+  int64_t behind, page; /* behind: the last seq it has, while the past is not all sent; else 0 */
 };
 
 struct out { /* what leaves after COMMIT */
@@ -160,6 +161,12 @@ void feed_lease (struct broker *b, const struct lease *l, const char *what, cons
 void feed_provider (struct broker *b, const char *provider, const char *what, const char *text);
 void feed_broker (struct broker *b, const char *what, const char *text);
 void feed_step (struct lease *l, const char *step, const char *text); /* progress within a state */
+/* Events behind `since`, of one lease or (0) all: {"epoch","events","seq"}. */
+json_t *feed_page (struct broker *b, int64_t since, int64_t lease, int64_t limit);
+/* The same, then what happens from now on. */
+void feed_follow (struct broker *b, const struct bus_ticket *t, int64_t since, int64_t lease,
+                  int64_t limit);
+bool feed_catch_up (struct broker *b); /* once a turn; true when there is more */
 void feed_tick (void); /* collects the operator's programs that have ended */
 void feed_alarm (struct broker *b, const char *what, const char *text); /* and notify_command */
 

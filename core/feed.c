@@ -19,12 +19,83 @@ extern char **environ;
 static void
 followers (struct broker *b, int64_t lease, const json_t *event)
 {
-  for (size_t i = 0; i < b->followers.n; i++)
-    if (b->followers.at[i].lease == 0 || b->followers.at[i].lease == lease)
+  for (size_t i = 0; i < b->followers.n; i++) {
+    const struct follower *f = &b->followers.at[i];
+
+    if (f->behind == 0 && (f->lease == 0 || f->lease == lease))
       turn_reply (
-          b, &b->followers.at[i].ticket, BUS_PROGRESS,
+          b, &f->ticket, BUS_PROGRESS,
           json_pack ("{s:I, s:[O]}", "seq", (json_int_t) b->seq, "events", (json_t *) event));
+  }
 }
+
+/* ---- the past ---- */
+
+static void
+add_event (void *ctx, int64_t seq, int64_t ms, const char *topic, const char *body)
+{
+  json_t *j = json_loads (body, 0, NULL);
+
+  (void) ms;
+  (void) topic;
+  if (!j)
+    return;
+  json_put_i64 (j, "seq", seq);
+  json_array_append_new (ctx, j);
+}
+
+json_t *
+feed_page (struct broker *b, int64_t since, int64_t lease, int64_t limit)
+{
+  json_t *events = json_array ();
+
+  store_each_event (b->store, since, lease, limit, add_event, events);
+  return json_pack ("{s:I, s:o, s:I}", "epoch", (json_int_t) b->epoch, "events", events, "seq",
+                    (json_int_t) b->seq);
+}
+
+/* After a full page there may be more. */
+static int64_t
+behind (const json_t *page, int64_t limit)
+{
+  const json_t *events = json_object_get (page, "events");
+  size_t n = json_array_size (events);
+
+  return (int64_t) n < limit ? 0 : json_i64 (json_array_get (events, n - 1), "seq", 0);
+}
+
+void
+feed_follow (struct broker *b, const struct bus_ticket *t, int64_t since, int64_t lease,
+             int64_t limit)
+{
+  json_t *page = feed_page (b, since, lease, limit);
+  struct follower *f = vec_push (&b->followers);
+
+  *f = (struct follower){ *t, lease, behind (page, limit), limit };
+  turn_reply (b, t, BUS_PROGRESS, page);
+}
+
+/* A page a turn: the past may be long, and the present goes on meanwhile. */
+bool
+feed_catch_up (struct broker *b)
+{
+  bool more = false;
+
+  for (size_t i = 0; i < b->followers.n; i++) {
+    struct follower *f = &b->followers.at[i];
+    json_t *page;
+
+    if (f->behind == 0)
+      continue;
+    page = feed_page (b, f->behind, f->lease, f->page);
+    f->behind = behind (page, f->page);
+    turn_reply (b, &f->ticket, BUS_PROGRESS, page);
+    more |= f->behind != 0;
+  }
+  return more;
+}
+
+/* ---- the present ---- */
 
 /* Takes event. */
 static void

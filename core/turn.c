@@ -152,6 +152,7 @@ turn_end (void *broker)
   int more;
 
   more = b->bus ? bus_pump (b->bus) : 0;
+  more |= feed_catch_up (b);
   if (memory_changed (b->memory)) {
     AUTO_JSON json_t *j = memory_json (b->memory);
     AUTO_FREE char *text = json_canonical (j);

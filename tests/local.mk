@@ -22,6 +22,7 @@ SYSTEM_TESTS += \
 	tests/system/lost_replies.py \
 	tests/system/standalone.py \
 	tests/system/restore.py \
+	tests/system/pages.py \
 	tests/system/upkeep.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
@@ -46,6 +47,7 @@ EXTRA_DIST   += \
 	%D%/system/join_host.py \
 	%D%/system/children_killed.py \
 	%D%/system/lost_replies.py \
+	%D%/system/pages.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
 	%D%/system/sweep.py \
