@@ -42,6 +42,7 @@ static const struct {
   { "hostkey-mismatch",
     "the machine answers with another host key than before: somebody else has its address" },
   { "kubeconfig-unreadable", "check kubeconfig_file of the cluster and its mode" },
+  { "not-ours", "look at it at the cloud: it carries another's mark now, or none" },
   { "no-offer", "see why: gpubroker-cli offers --explain" },
   { "offers-exhausted", "see each attempt: gpubroker-cli explain" },
   { "over-budget", "release something, or raise limits.dollars_per_hour" },

@@ -105,7 +105,9 @@ libcore_la_SOURCES  = \
 	%D%/identity.c %D%/identity.h \
 	%D%/lease.c %D%/lease.h \
 	%D%/mark.c \
-	%D%/metrics.c %D%/metrics.h \
+	%D%/metrics.c %D%/metrics.h %D%/metrics_int.h \
+	%D%/metrics_books.c \
+	%D%/metrics_providers.c \
 	%D%/metrics_file.c \
 	%D%/model.c %D%/model.h \
 	%D%/model_json.c \

@@ -96,6 +96,7 @@ def truth(b, cloud, path):
     t.eq(p("offers", provider="shadeform"), provider["offers"]["count"], "offers")
     t.ok(0 <= p("offers_age_seconds", provider="shadeform") < 10, "and their age")
     t.eq((p("provider_usable", provider="shadeform"), p("frozen", why="clock"), p("frozen", why="books")), (1, 0, 0), "all is well")
+    t.eq(p("provider_state", provider="shadeform", state="up"), 1, "and the state has a name")
     t.eq((p("leases", state="booting"), p("spent_dollars_total"), p("orphans", provider="shadeform")), (0, 0, 0), "nothing is rented yet")
 
 
