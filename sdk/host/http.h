@@ -24,6 +24,9 @@ struct exchange {
   struct gpub_http_request rq; /* a copy, cut to what the plugin wrote */
   bool mutates, retry_left;
   int64_t until_ms;
+  bool old;          /* the server agreed to HTTP/1 alone */
+  bool begun, again; /* it was let go; libcurl wanted to send it once more */
+  bool unfit;        /* not sent: old, and HTTP/2 is needed */
   /* the answer */
   int status, version;
   bool head_done, sent, streamed, halted, too_long;

@@ -1,7 +1,8 @@
 /* http_send.c - one exchange over libcurl, in the worker's own multi handle
  *
- * libcurl silently repeats a request that met a stale reused connection, whatever its method; so
- * whatever MUTATES gets a connection of its own, which nobody uses again.
+ * libcurl silently repeats a request that met a stale reused connection, and one whose stream an
+ * HTTP/2 server calls refused, whatever the method; so whatever MUTATES gets a connection of its
+ * own, which nobody uses again, and is stopped before it is sent a second time.
  */
 #include "config.h"
 
@@ -29,6 +30,16 @@ on_body (char *bytes, size_t one, size_t n, void *ctx)
   return answer_body (ctx, bytes, one * n) ? one * n : 0;
 }
 
+/* "ALPN: server accepted http/1.1", "ALPN: server did not agree on a protocol".  Where another
+ * libcurl words it otherwise, the answer's own version tells, later. */
+static bool
+says_old (const char *text, size_t size)
+{
+  return memmem (text, size, "ALPN", 4) &&
+         (memmem (text, size, "did not agree", 13) ||
+          (memmem (text, size, "accepted", 8) && memmem (text, size, "http/1.", 7)));
+}
+
 /* libcurl tells here what it has written to the connection.  A CONNECT goes to the proxy, not to
  * the cloud. */
 static int
@@ -37,6 +48,8 @@ on_debug (CURL *easy, curl_infotype type, char *data, size_t size, void *ctx)
   struct exchange *x = ctx;
 
   (void) easy;
+  if (type == CURLINFO_TEXT && says_old (data, size))
+    x->old = true;
   if (size == 0 || (type != CURLINFO_HEADER_OUT && type != CURLINFO_DATA_OUT))
     return 0;
   if (type == CURLINFO_HEADER_OUT && size >= 8 && memcmp (data, "CONNECT ", 8) == 0)
@@ -45,6 +58,19 @@ on_debug (CURL *easy, curl_infotype type, char *data, size_t size, void *ctx)
   if (x->mutates)
     atomic_store (&x->call->in_flight, true);
   return 0;
+}
+
+/* The connection stands; nothing of the request has left. */
+static int
+on_connected (void *ctx, char *ip, char *local_ip, int port, int local_port)
+{
+  struct exchange *x = ctx;
+
+  (void) ip, (void) local_ip, (void) port, (void) local_port;
+  x->again = x->mutates && x->begun;
+  x->begun = true;
+  x->unfit = x->old && (x->rq.flags & GPUB_HTTP_HTTP2_REQUIRED);
+  return x->again || x->unfit ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static struct curl_slist *
@@ -136,6 +162,8 @@ set_all (CURL *easy, struct exchange *x, struct curl_slist *list)
   curl_easy_setopt (easy, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt (easy, CURLOPT_DEBUGFUNCTION, on_debug);
   curl_easy_setopt (easy, CURLOPT_DEBUGDATA, x);
+  curl_easy_setopt (easy, CURLOPT_PREREQFUNCTION, on_connected);
+  curl_easy_setopt (easy, CURLOPT_PREREQDATA, x);
 #if LIBCURL_VERSION_NUM >= 0x075700
   curl_easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* a cancelled look-up is not waited for */
 #endif
@@ -191,7 +219,7 @@ meaning (const struct exchange *x, CURLcode rc)
   case CURLE_OK:
     return HTTP_ANSWERED;
   case CURLE_ABORTED_BY_CALLBACK:
-    return HTTP_STOPPED;
+    return x->again ? HTTP_BROKEN : x->unfit ? HTTP_REFUSED : HTTP_STOPPED;
   case CURLE_OPERATION_TIMEDOUT:
     return x->until_ms > clock_boot_ms () ? HTTP_BROKEN
                                           : HTTP_TIMEOUT; /* the former: it did not connect */
@@ -218,11 +246,15 @@ http_send (struct exchange *x)
 
   if (!easy)
     abort ();
+  x->old = x->begun = x->again = x->unfit = false;
   set_all (easy, x, list);
   curl_multi_add_handle (multi, easy);
   rc = transfer (multi, x);
   curl_multi_remove_handle (multi, easy);
-  if (rc != CURLE_OK && !x->text[0])
+  if (x->again || x->unfit)
+    snprintf (x->text, sizeof x->text, "%s",
+              x->again ? "the server refused the stream" : "the server speaks no HTTP/2");
+  else if (rc != CURLE_OK && !x->text[0])
     snprintf (x->text, sizeof x->text, "%s", curl_easy_strerror (rc));
   curl_easy_cleanup (easy);
   curl_slist_free_all (list);

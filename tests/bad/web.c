@@ -3,12 +3,13 @@
  * probe: GET /probe.  list_offers: GET offer_ref, streamed when it starts with /stream.  create:
  * POST offer_ref and, when that starts with /twice, a second one.  get, find, list, remove: GET
  * /get ..., DELETE /remove. The answer's status decides the kind; what http gave is told in the
- * call's text and log.
+ * call's text and log.  A path with "h2" in it needs HTTP/2, one with "big" posts four megabytes.
  */
 #define GPUB_NAME "web"
 #include "tests/bad/bad.h"
 
-static char endpoint[256];
+enum { BIG = 4 << 20 };
+static char endpoint[256], big[BIG];
 
 static int32_t
 web_open (const struct gpub_host *h, struct gpub_call *call, const struct gpub_config *conf,
@@ -40,7 +41,7 @@ tell (struct gpub_call *call, const struct gpub_http_response *r, uint64_t strea
                     (unsigned long long) r->body_len, (unsigned long long) streamed);
 
   for (uint64_t i = 0; i < r->nheaders && n < (int) sizeof text; i++)
-    if (strncmp (r->headers[i].key, "x-", 2) == 0)
+    if (strncmp (r->headers[i].key, "x-", 2) == 0 || strncmp (r->headers[i].key, "grpc-", 5) == 0)
       n += snprintf (text + n, sizeof text - (size_t) n, " %s=%s", r->headers[i].key,
                      r->headers[i].value);
   for (uint64_t i = 0; i < r->ntrailers && n < (int) sizeof text; i++)
@@ -78,9 +79,11 @@ ask (struct gpub_call *call, const char *method, const char *path, uint32_t flag
   if (strncmp (path, "/short", 6) == 0)
     rq.timeout_ms = 300;
   if (flags & GPUB_HTTP_MUTATES) {
-    rq.body = "{\"a\":1}";
-    rq.body_len = 7;
+    rq.body = strstr (path, "big") ? big : "{\"a\":1}";
+    rq.body_len = strstr (path, "big") ? BIG : 7;
   }
+  if (strstr (path, "h2"))
+    rq.flags |= GPUB_HTTP_HTTP2_REQUIRED;
   rc = host->http (call, &rq, &r, err);
   tell (call, &r, streamed);
   if (rc != GPUB_OK)
