@@ -45,6 +45,9 @@ image_read (const struct ctx *c, const char *id, const char *arch, struct image 
 
   query_add (&q, "ImageId.1", id);
   rc = ec2_pages (c, "get image", &q, "imagesSet", &rows);
+  if (rc == GPUB_OK && strcmp (json_str (json_array_get (rows, 0), "imageId", ""), id) != 0)
+    return plug_error (c->err, GPUB_E_UNAVAILABLE,
+                       "get image %s: the answer is about something else", id);
   if (rc == GPUB_E_NOT_FOUND ||
       (rc == GPUB_OK && !image_take (json_array_get (rows, 0), arch, out)))
     return plug_error (c->err, GPUB_E_INVALID, "image '%.40s' is not usable in %s on %s", id,

@@ -32,7 +32,9 @@ vpc_find (const struct ctx *c, char vpc[static FIELD_MAX])
   if (rc != GPUB_OK)
     return rc;
   id = json_str (json_array_get (rows, 0), "vpcId", "");
-  if (!id_valid (id, "vpc-"))
+  if (json_array_size (rows) && !id_valid (id, "vpc-"))
+    return plug_error (c->err, GPUB_E_UNAVAILABLE, "find default VPC: the answer has no id");
+  if (!*id)
     return plug_error (c->err, GPUB_E_INVALID,
                        "%s has no default VPC: make one, or name another "
                        "with vpc",
@@ -75,7 +77,8 @@ subnets_read (const struct ctx *c, json_t **subnet_of_zone, char vpc[static FIEL
   json_array_foreach (rows, i, row)
     take_subnet (*subnet_of_zone, row);
   if (json_object_size (*subnet_of_zone) == 0)
-    return plug_error (c->err, GPUB_E_INVALID, "%s in %s has no subnet", vpc, c->region);
+    return plug_error (c->err, json_array_size (rows) ? GPUB_E_UNAVAILABLE : GPUB_E_INVALID,
+                       "%s in %s has no subnet", vpc, c->region);
   fresh = json_pack ("{s:s, s:O}", "vpc", vpc, "zones", *subnet_of_zone);
   cache_put (c, "subnets", fresh);
   return GPUB_OK;

@@ -37,7 +37,6 @@ struct catalog {
   struct prices prices;
   const char *only; /* a type, NULL for all */
   uint32_t only_market;
-  size_t odd;
 };
 
 static void
@@ -155,10 +154,8 @@ walk_type (struct catalog *k, const struct type *t)
   if (json_array_size (zones) == 0 || (!t->on_demand && !t->spot))
     return GPUB_OK;
   rc = image_find (k->c, t->arch, &image);
-  if (rc == GPUB_E_UNAVAILABLE && strcmp (t->arch, "aarch64") == 0) { /* no image, no offer */
-    k->odd++;
+  if (rc == GPUB_E_NOT_FOUND) /* no image, no offer */
     return GPUB_OK;
-  }
   for (uint32_t m = 0; rc == GPUB_OK && m < N_ELEMENTS (sold); m++)
     if (sold[m] && (!k->only || k->only_market == m))
       rc = emit (k, t, m, zones, &image);
@@ -170,26 +167,20 @@ walk (struct catalog *k)
 {
   json_auto_t *seen = json_object ();
   const json_t *row;
-  size_t i, good = 0;
+  size_t i;
   int32_t rc;
 
   json_array_foreach (k->types, i, row) {
     struct type t;
 
-    if (!type_read (row, &t)) {
-      k->odd++;
+    if (!type_read (row, &t))
       continue;
-    }
-    good++;
     if ((k->only && strcmp (k->only, t.name) != 0) || json_object_get (seen, t.name))
       continue;
     json_object_set_new (seen, t.name, json_true ());
     if ((rc = walk_type (k, &t)) != GPUB_OK)
       return rc;
   }
-  if (good == 0 && k->odd)
-    return plug_error (k->c->err, GPUB_E_UNAVAILABLE,
-                       "list instance types: none of %zu rows is readable", k->odd);
   return GPUB_OK;
 }
 

@@ -140,6 +140,8 @@ pick_image (const struct ctx *c, const struct gpub_create *a, const struct type 
   o->gib = a->disk_gib ? a->disk_gib : c->s->disk_gib;
   if (o->gib < o->image.gib)
     o->gib = o->image.gib;
+  if (rc == GPUB_E_NOT_FOUND)
+    return GPUB_E_INVALID;
   if (rc == GPUB_OK && o->gib > DISK_MAX_GIB)
     return plug_error (c->err, GPUB_E_INVALID, "disk of %u GiB: EBS has at most %d", o->gib,
                        DISK_MAX_GIB);

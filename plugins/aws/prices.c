@@ -118,8 +118,9 @@ list_fetch (const struct ctx *c, json_t **list)
 
   if (rc == GPUB_OK)
     rc = products_read (c, disk_filters, N_ELEMENTS (disk_filters), take_disk, &gib);
-  if (rc == GPUB_OK && json_object_size (types) == 0)
-    rc = plug_error (c->err, GPUB_E_UNAVAILABLE, "list prices: none for %s", c->region);
+  if (rc == GPUB_OK && (json_object_size (types) == 0 || gib == 0))
+    rc = plug_error (c->err, GPUB_E_UNAVAILABLE, "list prices: none of %s in %s",
+                     gib ? "machines" : "disks", c->region);
   if (rc == GPUB_OK)
     *list = json_pack ("{s:I, s:I, s:O}", "at", (json_int_t) c->s->host->now_ms (c->call), "gib",
                        (json_int_t) gib, "types", types);

@@ -152,8 +152,9 @@ int32_t
 types_read (const struct ctx *c, json_t **rows)
 {
   AUTO_QUERY struct query q = query_new ("DescribeInstanceTypes");
-  json_auto_t *all = NULL;
+  json_auto_t *all = NULL, *slimmed = NULL;
   const json_t *row;
+  struct type t;
   size_t i;
   int32_t rc;
 
@@ -164,18 +165,35 @@ types_read (const struct ctx *c, json_t **rows)
   rc = ec2_pages (c, "list instance types", &q, "instanceTypeSet", &all);
   if (rc != GPUB_OK)
     return rc;
-  *rows = json_array ();
+  slimmed = json_array ();
   json_array_foreach (all, i, row)
-    json_array_append_new (*rows, slim (row));
-  cache_put (c, "types", *rows);
+    if (type_read (row, &t))
+      json_array_append_new (slimmed, slim (row));
+  if (json_array_size (slimmed) == 0)
+    return plug_error (c->err, GPUB_E_UNAVAILABLE,
+                       "list instance types: none of %zu rows is readable", json_array_size (all));
+  cache_put (c, "types", slimmed); /* what was not understood is not remembered */
+  *rows = json_incref (slimmed);
   return GPUB_OK;
+}
+
+static void
+take_zone (json_t *zones_of, const char *type, const char *zone)
+{
+  json_t *zones = json_object_get (zones_of, type);
+
+  if (!*type || !*zone || has_text (zones, zone))
+    return;
+  if (!zones)
+    json_object_set_new (zones_of, type, zones = json_array ());
+  json_array_append_new (zones, json_string (zone));
 }
 
 int32_t
 zones_read (const struct ctx *c, json_t **zones_of_type)
 {
   AUTO_QUERY struct query q = query_new ("DescribeInstanceTypeOfferings");
-  json_auto_t *all = NULL;
+  json_auto_t *all = NULL, *zones_of = NULL;
   const json_t *row;
   size_t i;
   int32_t rc;
@@ -188,16 +206,13 @@ zones_read (const struct ctx *c, json_t **zones_of_type)
   rc = ec2_pages (c, "list type offerings", &q, "instanceTypeOfferingSet", &all);
   if (rc != GPUB_OK)
     return rc;
-  *zones_of_type = json_object ();
-  json_array_foreach (all, i, row) {
-    const char *type = json_str (row, "instanceType", ""), *zone = json_str (row, "location", "");
-    json_t *zones = json_object_get (*zones_of_type, type);
-
-    if (!zones)
-      json_object_set_new (*zones_of_type, type, zones = json_array ());
-    if (*zone && !has_text (zones, zone))
-      json_array_append_new (zones, json_string (zone));
-  }
-  cache_put (c, "zones", *zones_of_type);
+  zones_of = json_object ();
+  json_array_foreach (all, i, row)
+    take_zone (zones_of, json_str (row, "instanceType", ""), json_str (row, "location", ""));
+  if (json_object_size (zones_of) == 0)
+    return plug_error (c->err, GPUB_E_UNAVAILABLE,
+                       "list type offerings: none of %zu rows is readable", json_array_size (all));
+  cache_put (c, "zones", zones_of);
+  *zones_of_type = json_incref (zones_of);
   return GPUB_OK;
 }

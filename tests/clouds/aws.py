@@ -50,6 +50,10 @@ def ident(prefix):
     return prefix + uuid.uuid4().hex[:17]
 
 
+def subnet_of(region, zone):
+    return "subnet-" + hashlib.sha256((region + zone).encode()).hexdigest()[:17]
+
+
 def xml(value):
     if isinstance(value, dict):
         return "".join("<%s>%s</%s>" % (k, xml(v), k) for k, v in value.items())
@@ -402,9 +406,6 @@ class Aws(Cloud):
     def vpc_of(self, region):
         return "vpc-" + hashlib.sha256(region.encode()).hexdigest()[:17]
 
-    def subnet_of(self, region, zone):
-        return "subnet-" + hashlib.sha256((region + zone).encode()).hexdigest()[:17]
-
     def vpcs(self, request):
         there = self.catalog["regions"].get(request.region, {}).get("default_vpc")
         return self.paged(request, "DescribeVpcs", "vpcSet", [{"vpcId": self.vpc_of(request.region), "isDefault": True}] if there else [])
@@ -412,7 +413,7 @@ class Aws(Cloud):
     def subnets(self, request):
         if filters(request.params).get("vpc-id") != [self.vpc_of(request.region)]:
             return self.paged(request, "DescribeSubnets", "subnetSet", [])
-        rows = [{"subnetId": self.subnet_of(request.region, z), "availabilityZone": request.region + z, "state": "available",
+        rows = [{"subnetId": subnet_of(request.region, z), "availabilityZone": request.region + z, "state": "available",
                  "vpcId": self.vpc_of(request.region), "defaultForAz": True, "availableIpAddressCount": 4091}
                 for z in aws_catalog.ZONES]
         rows.insert(0, dict(rows[0], subnetId="subnet-0other", defaultForAz=False))
@@ -467,7 +468,7 @@ class Aws(Cloud):
         if wrong:
             return self.bad(*wrong)
         kind = next(t for t in self.catalog["types"] if t["type"] == p["InstanceType"])
-        zone = next(z for z in aws_catalog.ZONES if self.subnet_of(request.region, z) == p["NetworkInterface.1.SubnetId"])
+        zone = next(z for z in aws_catalog.ZONES if subnet_of(request.region, z) == p["NetworkInterface.1.SubnetId"])
         spot = p.get("InstanceMarketOptions.MarketType") == "spot"
         if zone not in kind["zones"]:
             return Refusal(400, "Unsupported", "not in that zone")
@@ -502,7 +503,7 @@ class Aws(Cloud):
             return "InvalidParameterValue", "type or architecture"
         if not group or group["region"] != request.region:
             return "InvalidGroup.NotFound", "group"
-        if p.get("NetworkInterface.1.SubnetId") not in [self.subnet_of(request.region, z) for z in aws_catalog.ZONES]:
+        if p.get("NetworkInterface.1.SubnetId") not in [subnet_of(request.region, z) for z in aws_catalog.ZONES]:
             return "InvalidSubnetID.NotFound", "subnet"
         if any(len(k) > 128 or len(v) > 256 or not re.fullmatch(r"[A-Za-z0-9+\-=.,_:@]+", k) for k, v in tags.items()):
             return "InvalidParameterValue", "tags that the metadata service can show"
