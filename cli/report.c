@@ -45,14 +45,17 @@ static void
 attempt (FILE *f, const json_t *a)
 {
   const json_t *offer = json_object_get (a, "offer"), *reason = json_object_get (a, "reason");
+  const char *kind = json_str (reason, "kind", NULL), *code = json_str (reason, "code", "?");
   char cloud[128], n[FMT], price[FMT];
 
   fmt_cloud (cloud, sizeof cloud, offer ? offer : a);
   fprintf (f, "  %s. %s %s %s %s/h: %s", fmt_int_of (n, a, "number"), cloud,
            json_str (offer, "region", ""), json_str (offer, "instance_type", ""),
            fmt_money_of (price, a, "price_udollar"), json_str (a, "state", "?"));
-  if (reason)
-    fprintf (f, ", %s (%s)", json_str (reason, "text", ""), json_str (reason, "code", "?"));
+  if (reason && kind && strcmp (kind, code) != 0)
+    fprintf (f, ", %s: %s (%s)", kind, json_str (reason, "text", ""), code);
+  else if (reason)
+    fprintf (f, ", %s (%s)", json_str (reason, "text", ""), code);
   fputc ('\n', f);
 }
 

@@ -51,6 +51,7 @@ refused (struct lease *l, struct attempt *a, const struct err *why)
   bool current = a == lease_attempt (l);
 
   attempt_remember (a, why);
+  set_str (&a->reason_kind, err_kind_name (why->kind));
   attempt_reason (a, why->code[0] ? why->code : err_kind_name (why->kind), why->text);
   attempt_happens (a, AEV_REFUSED);
   if (current)

@@ -36,6 +36,7 @@ struct attempt {
   int64_t max_price_udollar;
   int64_t started_ms, created_ms, ended_ms;
   int64_t sent_wall_ms;
+  char *reason_kind; /* of a refusal by the cloud: capacity, quota, ...; its code is the cloud's own */
   char *reason_code, *reason_text;
   struct machine machine;
   json_t *resources;          /* array */

@@ -44,6 +44,8 @@ attempt_json (const struct attempt *a, int64_t now_ms)
   if (a->offer)
     json_object_set (j, "offer", a->offer);
   put_reason (j, "reason", "code", a->reason_code, "text", a->reason_text);
+  if (a->reason_code)
+    json_put_str (json_object_get (j, "reason"), "kind", a->reason_kind);
   return j;
 }
 

@@ -20,6 +20,7 @@ SYSTEM_TESTS += \
 	tests/system/join_host.py \
 	tests/system/children_killed.py \
 	tests/system/lost_replies.py \
+	tests/system/cross_cloud.py \
 	tests/system/standalone.py \
 	tests/system/restore.py \
 	tests/system/pages.py \
@@ -34,6 +35,7 @@ EXTRA_DIST   += \
 	%D%/system/alarms.py \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
+	%D%/system/cross_cloud.py \
 	%D%/system/standalone.py \
 	%D%/system/upkeep.py \
 	%D%/system/pool.py \

@@ -152,6 +152,8 @@ class Nebius(fake.Cloud):
     def exchange(self, jwt):
         self.counters["exchange"] = self.counters.get("exchange", 0) + 1
         armed = self.faults.take("exchange")
+        if armed and armed[0]["kind"] == "unauthorized":
+            return 401, {"error": "invalid_client"}
         if armed:
             return armed[0].get("status", 503), {"error": "server_error"}
         wrong = self.account.wrong(jwt, time.time())
