@@ -265,9 +265,13 @@ attempt_work (struct attempt *a)
 {
   struct provider *p = provider (a);
 
-  if (a->call || a->timer || attempt_ended (a->state) || a->lease->broker->stopping ||
-      a->lease->broker->rebuild)
+  if (a->call || a->timer || a->lease->broker->stopping || a->lease->broker->rebuild)
     return;
+  if (attempt_ended (a->state)) {
+    if (a->node_left)
+      pipeline_forget (a);
+    return;
+  }
   if (lease_own (a->lease)) { /* nobody to ask, nothing to remove */
     if (!a->wanted)
       attempt_happens (a, AEV_GONE);

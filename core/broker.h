@@ -34,7 +34,7 @@ struct times {
   int64_t call;      /* of any other provider call */
   int64_t listing;
   int64_t probe; /* between two looks at an account */
-  int64_t join; /* of the node script */
+  int64_t join;  /* of the node script */
   int64_t verify;
   int64_t stable;   /* between the two reads of allocatable GPUs */
   int64_t warn;     /* before expiry */
@@ -271,7 +271,9 @@ struct lease *own_lease_at (struct broker *b, const char *address, int64_t port)
 void pipeline_work (struct lease *l);
 void pipeline_lint (struct lease *l, call_done *done); /* before any money is spent */
 void pipeline_health (struct lease *l, struct attempt *a, call_done *done);
-void pipeline_delete_node (struct lease *l, struct attempt *a, call_done *done);
+/* The machine has gone without leaving its cluster: its Node and token are deleted, however long
+ * the cluster cannot be asked. */
+void pipeline_forget (struct attempt *a);
 
 /* watch.c - machines that nobody ended, and yet the cloud shows no more */
 void watch_begin (struct provider *p); /* a list begins */

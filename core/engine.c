@@ -109,8 +109,12 @@ static void
 drop_attempts (struct lease *l)
 {
   for (size_t i = 0; i < l->nattempts; i++)
-    if (l->attempts[i]->wanted)
+    if (l->attempts[i]->wanted) {
+      /* On to another offer, past the steps with which a node leaves. */
+      if (l->state == LEASE_PENDING && l->attempts[i]->joined)
+        l->attempts[i]->node_left = true;
       attempt_happens (l->attempts[i], AEV_UNWANTED);
+    }
 }
 
 static void

@@ -54,7 +54,7 @@ static const struct field attempt_fields[] = {
   F (attempt, JSON, resources),    F (attempt, I64, gone_seen),
   F (attempt, I64, gone_ms),       F (attempt, I64, remove_tries),
   F (attempt, BOOL, joined),       F (attempt, BOOL, cleaned),
-  F (attempt, BOOL, authorised),
+  F (attempt, BOOL, authorised),   F (attempt, BOOL, node_left),
 };
 
 static const struct field machine_fields[] = {
@@ -390,7 +390,7 @@ bool
 lease_over (const struct lease *l)
 {
   for (size_t i = 0; i < l->nattempts; i++)
-    if (!attempt_ended (l->attempts[i]->state))
+    if (!attempt_ended (l->attempts[i]->state) || l->attempts[i]->node_left)
       return false;
   return lease_ended (l->state);
 }

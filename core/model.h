@@ -44,6 +44,7 @@ struct attempt {
   int64_t remove_tries;
   bool joined;     /* it may hold cluster credentials and have a Node */
   bool authorised; /* our key may be on it, beside its owner's */
+  bool node_left;  /* its Node, and perhaps a token, could not be deleted yet */
   bool cleaned;    /* it left: nothing of this tenant is on it any more */
 
   /* Not stored. */

@@ -34,6 +34,7 @@ enum {              /* when a step applies */
        STANDALONE = 2048, /* it becomes a cluster of its own */
        OPENED = 4096,     /* whose API is open to the outside */
        OFFLINE = 8192,    /* of the kube runner, and yet no cluster is asked */
+       NODE = 16384,      /* when it fails, it is to be done later */
 };
 
 struct step {
@@ -81,7 +82,7 @@ static const struct step steps[] = {
   { LEASE_FAILED_KEPT, "invalidate", false, "invalidate", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_machine, NULL },
   { LEASE_DRAINING,  "drain",       false, "drain",       CLUSTER | JOINED | DRAIN | BEST_EFFORT, 0, 5000, args_drain, NULL },
   { LEASE_DRAINING,  "leave",       true,  "run",         PINNED | DIRTY | BEST_EFFORT, T (call), 0,  args_leave,   judge_left },
-  { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_node,   NULL },
+  { LEASE_DRAINING,  "delete-node", false, "delete_node", CLUSTER | JOINED | NODE | BEST_EFFORT, T (call), 0, args_node,   NULL },
   { LEASE_DRAINING,  "invalidate",  false, "invalidate",  CLUSTER | JOINED | BEST_EFFORT, T (call), 0, args_machine, NULL },
   /* The last, for it ends our way in. */
   { LEASE_DRAINING,  "forget",      true,  "run",         AUTHORISED | BEST_EFFORT,  T (call),   0,     args_forget, judge_ran },
@@ -387,6 +388,8 @@ step_failed (struct lease *l, const struct step *s, json_t *f, int tries)
   if (s->flags & BEST_EFFORT) {
     log_at (LOG_WARNING, "leave.skipped", "lease=%s step=%s code=%s", l->id, s->name, code);
     feed_step (l, s->name, json_str (f, "message", code));
+    if (s->flags & NODE)
+      lease_attempt (l)->node_left = true; /* saved when it ends */
     json_decref (f);
     next_stage (l, s);
     return;
@@ -450,23 +453,46 @@ run_ssh (struct lease *l, struct attempt *a, const struct step *s)
       l, &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, n, item, done });
 }
 
+/* The kubeconfig as a secret of one call; NULL, and the code kubeconfig-unreadable, when it cannot
+ * be read. */
+static char *
+kubeconfig (const struct lease *l, struct child_secret *s, struct err *e)
+{
+  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
+  char *bytes = NULL;
+
+  if (conf_read_secret (&k->kubeconfig, &bytes, &s->len, e) < 0) {
+    snprintf (e->code, sizeof e->code, "kubeconfig-unreadable");
+    return NULL;
+  }
+  s->name = "kubeconfig";
+  s->bytes = bytes;
+  return bytes;
+}
+
+static void
+forget_kubeconfig (char *bytes, const struct child_secret *s)
+{
+  explicit_bzero (bytes, s->len);
+  free (bytes);
+}
+
+/* A kubeconfig that cannot be read is an answer like any other: what it means depends on who asked.
+ */
 static void
 run_kube (struct lease *l, const char *call, json_t *args, int64_t ms, call_done *then)
 {
-  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
-  struct child_secret config = { "kubeconfig", NULL, 0 };
-  struct err e = ERR_INIT;
-  char *bytes = NULL;
+  struct child_secret config;
+  struct call_result none = { .err = ERR_INIT };
+  char *bytes = kubeconfig (l, &config, &none.err);
 
-  if (conf_read_secret (&k->kubeconfig, &bytes, &config.len, &e) < 0) {
+  if (!bytes) {
     json_decref (args);
-    engine_fail (l, failure (call, "kubeconfig-unreadable", e.text, false), false);
+    then (l, NULL, &none);
     return;
   }
-  config.bytes = bytes;
   call_lease (l, l->broker->kube, &(struct call){ call, args, ms, false, &config, 1, item, then });
-  explicit_bzero (bytes, config.len);
-  free (bytes);
+  forget_kubeconfig (bytes, &config);
 }
 
 void
@@ -485,10 +511,67 @@ pipeline_health (struct lease *l, struct attempt *a, call_done *then)
   run_kube (l, "health", args, l->broker->times.call, then);
 }
 
-void
-pipeline_delete_node (struct lease *l, struct attempt *a, call_done *then)
+/* ---- what a machine that has gone leaves behind ---- */
+
+static void
+forgot (struct attempt *a)
 {
-  run_kube (l, "delete_node", args_node (l, a), l->broker->times.call, then);
+  log_at (LOG_INFO, "node.forgotten", "lease=%s node=%s", a->lease->id, a->name);
+  a->node_left = false;
+  a->tries = 0;
+  attempt_save (a);
+  engine_save (a->lease); /* its row says whether it is over */
+  a->lease->broker->some_over = true;
+}
+
+static void
+forgotten (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  if (r->err.kind == ERR_NONE) {
+    forgot (a);
+    return;
+  }
+  log_at (LOG_WARNING, "node.left", "lease=%s node=%s tries=%d error=\"%s\"", l->id, a->name,
+          a->tries, r->err.text);
+  if (a->tries++ == TRIES)
+    feed_alarm (l->broker, "node-left", a->name);
+  attempt_later (a, backoff (&l->broker->times, a->tries));
+}
+
+static void
+forget_call (struct attempt *a, const char *call, json_t *args, call_done *then)
+{
+  struct child_secret config;
+  struct call_result none = { .err = ERR_INIT };
+  char *bytes = kubeconfig (a->lease, &config, &none.err);
+
+  if (!bytes) {
+    json_decref (args);
+    forgotten (a->lease, a, &none);
+    return;
+  }
+  call_attempt (
+      a, a->lease->broker->kube,
+      &(struct call){ call, args, a->lease->broker->times.call, false, &config, 1, NULL, then });
+  forget_kubeconfig (bytes, &config);
+}
+
+static void
+node_gone (struct lease *l, struct attempt *a, const struct call_result *r)
+{
+  if (r->err.kind == ERR_NONE)
+    forget_call (a, "invalidate", args_machine (l, a), forgotten);
+  else
+    forgotten (l, a, r);
+}
+
+void
+pipeline_forget (struct attempt *a)
+{
+  if (has_cluster (a->lease))
+    forget_call (a, "delete_node", args_node (a->lease, a), node_gone);
+  else
+    forgot (a); /* the cluster left the configuration */
 }
 
 /* A token lives in memory only; after a restart between mint and script it is asked for again. */

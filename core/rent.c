@@ -157,7 +157,7 @@ linted (struct lease *l, struct attempt *a, const struct call_result *r)
 
   (void) a;
   if (r->err.kind != ERR_NONE) {
-    if (++l->tries < 5) {
+    if (r->err.kind != ERR_INVALID && ++l->tries < 5) {
       feed_step (l, "lint", r->err.text);
       engine_later (l, backoff (&l->broker->times, l->tries));
       return;

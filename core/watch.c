@@ -42,23 +42,12 @@ lost (struct lease *l, struct attempt *a)
   if (!before)
     engine_cause (l, "machine-gone", "%s is gone, and was not released", a->name);
   log_at (LOG_WARNING, "machine.gone", "lease=%s machine=%s", l->id, a->name);
+  a->node_left = a->joined;
   attempt_happens (a, AEV_GONE);
   engine_event (l, LEV_GONE);
 }
 
-/* ---- the cluster has a say, and must forget the Node ---- */
-
-static void
-forgotten (struct lease *l, struct attempt *none, const struct call_result *r)
-{
-  struct attempt *a = watched (l);
-
-  (void) none;
-  if (r->err.kind != ERR_NONE)
-    feed_step (l, "delete-node", r->err.text);
-  if (a)
-    lost (l, a);
-}
+/* ---- the cluster has a say ---- */
 
 static void
 asked_node (struct lease *l, struct attempt *none, const struct call_result *r)
@@ -69,13 +58,13 @@ asked_node (struct lease *l, struct attempt *none, const struct call_result *r)
   (void) none;
   if (!a)
     return;
-  if (json_bool (node, "ready", false)) {
-    a->gone_seen = 0;
-    attempt_save (a);
-    feed_alarm (l->broker, "gone-but-ready", a->name);
+  if (!json_bool (node, "ready", false)) {
+    lost (l, a);
     return;
   }
-  pipeline_delete_node (l, a, forgotten);
+  a->gone_seen = 0;
+  attempt_save (a);
+  feed_alarm (l->broker, "gone-but-ready", a->name);
 }
 
 static void

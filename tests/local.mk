@@ -25,6 +25,7 @@ SYSTEM_TESTS += \
 	tests/system/restore.py \
 	tests/system/pages.py \
 	tests/system/upkeep.py \
+	tests/system/watch.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
 	tests/system/sweep.py \
@@ -38,6 +39,7 @@ EXTRA_DIST   += \
 	%D%/system/cross_cloud.py \
 	%D%/system/standalone.py \
 	%D%/system/upkeep.py \
+	%D%/system/watch.py \
 	%D%/system/pool.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \
