@@ -101,11 +101,12 @@ void
 api_reload (struct ask *q)
 {
   struct err e = ERR_INIT;
+  json_t *told = start_reload (q->b, &e);
 
-  if (start_reload (q->b, &e) < 0)
-    api_refuse (q, "bad-request", NULL, "%s", e.text);
+  if (told)
+    api_final (q, told);
   else
-    api_final (q, json_object ());
+    api_refuse (q, "bad-request", NULL, "%s", e.text);
 }
 
 void

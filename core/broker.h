@@ -283,6 +283,7 @@ void watch_interrupted (struct lease *l);
 
 /* providers.c */
 int providers_start (struct broker *b, struct err *e);
+int provider_start (struct broker *b, const struct conf_provider *c, struct err *e);
 /* Reads its secrets; starts its process, or gives it what has changed. */
 int provider_configure (struct provider *p, struct err *e);
 struct provider *provider_find (struct broker *b, const char *name);

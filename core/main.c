@@ -155,6 +155,7 @@ serve (struct broker *b, const struct options *o)
   struct err e = ERR_INIT;
 
   confine ();
+  start_declare (&b->conf);
   if ((o->rebuild ? start_rebuild (b, o->instance, &e) : start_broker (b, &e)) < 0)
     return fail (&e, b->exit_code ? b->exit_code : 1);
   if (loop_run (b->loop, &e) < 0)

@@ -337,24 +337,34 @@ paused (const struct broker *b, const struct conf_provider *c)
 }
 
 int
+provider_start (struct broker *b, const struct conf_provider *c, struct err *e)
+{
+  struct provider *p = calloc (1, sizeof *p);
+
+  if (!p)
+    abort ();
+  p->broker = b;
+  p->conf = c;
+  set_str (&p->name, c->name); /* outlives a reload */
+  p->down_ms = now_ms ();
+  p->paused = paused (b, c);
+  if (provider_configure (p, e) < 0) {
+    free (p->name);
+    free (p);
+    return err_add (e, "provider %s", c->name);
+  }
+  *vec_push (&b->providers) = p;
+  offers_provider (b->offers, p->name, c->plugin, 0);
+  offers_state (b->offers, p->name, OFFERS_STARTING, "it has not answered yet");
+  return 0;
+}
+
+int
 providers_start (struct broker *b, struct err *e)
 {
-  for (size_t i = 0; i < b->conf.nproviders; i++) {
-    struct provider *p = calloc (1, sizeof *p);
-
-    if (!p)
-      abort ();
-    p->broker = b;
-    p->conf = &b->conf.providers[i];
-    set_str (&p->name, p->conf->name); /* outlives a reload */
-    p->down_ms = now_ms ();
-    p->paused = paused (b, p->conf);
-    *vec_push (&b->providers) = p;
-    offers_provider (b->offers, p->name, p->conf->plugin, 0);
-    offers_state (b->offers, p->name, OFFERS_STARTING, "it has not answered yet");
-    if (provider_configure (p, e) < 0)
-      return err_add (e, "provider %s", p->name);
-  }
+  for (size_t i = 0; i < b->conf.nproviders; i++)
+    if (provider_start (b, &b->conf.providers[i], e) < 0)
+      return -1;
   return 0;
 }
 

@@ -360,10 +360,12 @@ reload (void *ctx)
 {
   struct broker *b = ctx;
   struct err e = ERR_INIT;
+  json_t *told = start_reload (b, &e);
 
-  if (start_reload (b, &e) < 0)
+  if (!told)
     log_at (LOG_ERR, "reload.refused", "error=\"%s\" action=\"the old configuration stays\"",
             e.text);
+  json_decref (told);
 }
 
 static int

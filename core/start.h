@@ -14,13 +14,16 @@ int start_broker (struct broker *b, struct err *e);
 int start_rebuild (struct broker *b, const char *instance, struct err *e);
 bool start_uuid (const char *text);
 void start_undo (struct broker *b);
-/* Reads the file again; on failure the old configuration stays. */
-int start_reload (struct broker *b, struct err *e);
+/* Reads the file again; on failure the old configuration stays, and NULL.  Else what became of it:
+ * {"started":[NAME...],"failed":[{"provider","message"}...]}. */
+json_t *start_reload (struct broker *b, struct err *e);
 /* Refuses a configuration that lacks a provider or cluster which a lease still needs. */
 int start_check_leases (const struct broker *b, const struct conf *c, struct err *e);
 void start_localities (struct broker *b);
 void start_uids (struct broker *b);
 /* Asks every plugin which options it takes and compares: what --check-config adds to conf_load. */
 int start_check_plugins (struct conf *c, struct err *e);
+/* What looks like a secret in a file and is an option of the plugin's becomes one. */
+void start_declare (struct conf *c);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/json.h"
 #include "core/log.h"
 #include "core/start.h"
 
@@ -51,37 +52,73 @@ start_check_leases (const struct broker *b, const struct conf *c, struct err *e)
                   name);
 }
 
-/* Who may ask, limits, defaults, clusters and localities change at once; providers with the next
- * start. */
-int
-start_reload (struct broker *b, struct err *e)
+/* The provider that runs and that this configuration lacks; NULL: none. */
+static const char *
+removed (const struct broker *b, const struct conf *fresh)
 {
-  struct conf fresh;
+  for (size_t i = 0; i < b->providers.n; i++)
+    if (!conf_provider (fresh, b->providers.at[i]->name))
+      return b->providers.at[i]->name;
+  return NULL;
+}
 
-  if (conf_load (b->conf.path, &fresh, e) < 0)
-    return -1;
-  if (start_check_leases (b, &fresh, e) < 0) {
-    conf_free (&fresh);
-    return -1;
-  }
-  for (size_t i = 0; i < b->providers.n; i++)
-    if (!conf_provider (&fresh, b->providers.at[i]->name)) {
-      err_set (e, ERR_UNSUPPORTED, "provider %s was removed: that needs a restart",
-               b->providers.at[i]->name);
-      conf_free (&fresh);
-      return -1;
-    }
-  for (size_t i = 0; i < b->providers.n; i++)
-    b->providers.at[i]->conf = NULL;
+static void
+take_conf (struct broker *b, const struct conf *fresh)
+{
   conf_free (&b->conf);
-  b->conf = fresh;
+  b->conf = *fresh;
   for (size_t i = 0; i < b->providers.n; i++)
     b->providers.at[i]->conf = conf_provider (&b->conf, b->providers.at[i]->name);
   start_localities (b);
   start_uids (b);
-  for (size_t i = 0; i < b->providers.n; i++)
-    if (provider_configure (b->providers.at[i], e) < 0)
-      feed_provider (b, b->providers.at[i]->name, "not-reloaded", e->text);
+}
+
+static void
+failed (struct broker *b, json_t *told, const char *provider, const char *why)
+{
+  feed_provider (b, provider, "not-reloaded", why);
+  json_array_append_new (json_object_get (told, "failed"),
+                         json_pack ("{s:s, s:s}", "provider", provider, "message", why));
+}
+
+/* Those that run get what has changed; those that are new are started. */
+static void
+reload_providers (struct broker *b, json_t *told)
+{
+  for (size_t i = 0; i < b->conf.nproviders; i++) {
+    const char *name = b->conf.providers[i].name;
+    struct provider *p = provider_find (b, name);
+    struct err e = ERR_INIT;
+
+    if (p ? provider_configure (p, &e) < 0 : provider_start (b, &b->conf.providers[i], &e) < 0)
+      failed (b, told, name, e.text);
+    else if (!p)
+      json_array_append_new (json_object_get (told, "started"), json_string (name));
+  }
+}
+
+json_t *
+start_reload (struct broker *b, struct err *e)
+{
+  struct conf fresh;
+  json_t *told;
+
+  if (conf_load (b->conf.path, &fresh, e) < 0)
+    return NULL;
+  if (start_check_leases (b, &fresh, e) < 0) {
+    conf_free (&fresh);
+    return NULL;
+  }
+  if (removed (b, &fresh)) {
+    err_set (e, ERR_UNSUPPORTED, "provider %s was removed: that needs a restart",
+             removed (b, &fresh));
+    conf_free (&fresh);
+    return NULL;
+  }
+  start_declare (&fresh);
+  take_conf (b, &fresh);
+  told = json_pack ("{s:[], s:[]}", "started", "failed");
+  reload_providers (b, told);
   feed_broker (b, "reloaded", b->conf.path);
-  return 0;
+  return told;
 }

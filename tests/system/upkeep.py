@@ -35,6 +35,36 @@ def reload(b):
     t.ok(b.ask("offers", {"filter": H100})["matched"], "and their offers")
 
 
+def new_providers(b):
+    """A reload starts what is new; what cannot be started is told, and costs nobody else anything."""
+    fault = f"{b.dir}/faults.json"
+    with open(fault, "w") as f:
+        f.write("{}")
+    good = dict(b.providers[0])
+    b.providers += [{**good, "name": "second", "faults_file": fault}, {**good, "name": "third", "key_file": f"{b.dir}/nowhere"}]
+    b.write_config()
+    told = b.ask("reload")
+    t.eq((told["started"], [f["provider"] for f in told["failed"]]), (["second"], ["third"]), "a reload says what it started, and what not")
+    t.ok("nowhere" in told["failed"][0]["message"], f"and why: {told['failed'][0]['message']}")
+    until(lambda: provider(b, "second")["state"] == "up" and provider(b, "second")["offers"]["count"], 20, "the new one is up")
+    t.eq(provider(b, "second").get("error"), None, "the new one lists offers; its option that is named like a secret is none")
+    t.eq((provider(b)["state"], [p["name"] for p in b.ask("providers")["providers"]]), ("up", ["good", "second"]), "the old one goes on")
+    b.providers[2].pop("key_file")
+    b.write_config()
+    t.eq(b.ask("reload"), {"started": ["third"], "failed": []}, "put right, the other is started as well")
+    b.restart()
+    until(lambda: provider(b, "second")["state"] == "up", 20, "it is up again")
+    t.eq(provider(b, "second").get("error"), None, "and at a start its option is none, too")
+    del b.providers[1:]
+    b.write_config()
+    try:
+        b.ask("reload")
+        t.ok(False, "a provider that was removed is refused")
+    except Refused as e:
+        t.ok("needs a restart" in str(e), f"a provider that was removed is refused: {e}")
+    b.restart()
+
+
 def pause(b):
     b.ask("pause", {"provider": "good"})
     b.restart()
@@ -121,7 +151,7 @@ def main():
     good = {"name": "good", "plugin": "good", "offers_every": "1s", "reconcile_every": "1s"}
     with Broker(good, env={"MALLOC_PERTURB_": "165"}) as b:
         b.offers_there()
-        for fn in (reload, pause, odd, waits):
+        for fn in (reload, new_providers, pause, odd, waits):
             t.run(fn, b)
     t.done()
 
