@@ -26,6 +26,7 @@ SYSTEM_TESTS += \
 	tests/system/pages.py \
 	tests/system/upkeep.py \
 	tests/system/watch.py \
+	tests/system/readme.py \
 	tests/system/rent_none.py \
 	tests/system/rent_join.py \
 	tests/system/sweep.py \
@@ -52,6 +53,7 @@ EXTRA_DIST   += \
 	%D%/system/children_killed.py \
 	%D%/system/lost_replies.py \
 	%D%/system/pages.py \
+	%D%/system/readme.py \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
 	%D%/system/sweep.py \
