@@ -117,6 +117,9 @@ libcore_la_SOURCES  = \
 	%D%/own.c \
 	%D%/pipeline.c \
 	%D%/pipeline_args.c %D%/pipeline_args.h \
+	%D%/pipeline_int.h \
+	%D%/pipeline_judge.c \
+	%D%/pipeline_kube.c \
 	%D%/providers.c \
 	%D%/rebuild.c \
 	%D%/recon.c \

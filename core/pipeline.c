@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "core/broker.h"
-#include "core/identity.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/pipeline_args.h"
+#include "core/pipeline_int.h"
 #include "core/truth.h"
 
 enum { TRIES = 3, LINK_TRIES = 40 };
@@ -46,19 +46,8 @@ struct step {
   size_t time; /* how long its call may take: a member of struct times; the lease's for DRAIN */
   int64_t slack_ms; /* the runner ends its own wait first, and says how it went */
   json_t *(*args) (struct lease *l, struct attempt *a);
-  json_t *(*judge) (struct lease *l, struct attempt *a,
-                    const struct call_result *r); /* a failure, or NULL */
+  pipeline_judge *judge; /* NULL: any answer is good */
 };
-
-static json_t *judge_probe (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_authorised (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_ran (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_script (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_left (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_render (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_kubeconfig (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_mint (struct lease *l, struct attempt *a, const struct call_result *r);
-static json_t *judge_verify (struct lease *l, struct attempt *a, const struct call_result *r);
 
 /* clang-format off */
 #define T(m) offsetof (struct times, m)
@@ -90,8 +79,8 @@ static const struct step steps[] = {
 #undef T
 /* clang-format on */
 
-static bool
-has_cluster (const struct lease *l)
+bool
+pipeline_has_cluster (const struct lease *l)
 {
   return conf_hosted (&l->broker->conf, l->cluster);
 }
@@ -105,7 +94,7 @@ is_alone (const struct lease *l)
 static bool
 applies (const struct step *s, const struct lease *l, const struct attempt *a)
 {
-  bool cluster = has_cluster (l), alone = is_alone (l);
+  bool cluster = pipeline_has_cluster (l), alone = is_alone (l);
 
   return !((s->flags & CLUSTER) && !cluster) && !((s->flags & ALONE) && !alone) &&
          !((s->flags & STANDALONE) && (cluster || alone)) &&
@@ -155,186 +144,10 @@ finished (struct lease *l)
   engine_event (l, ev);
 }
 
-/* ---- what the answers mean ---- */
-
-static json_t *
-failure (const char *step, const char *code, const char *text, bool retryable)
-{
-  return json_pack ("{s:s, s:s, s:s, s:b}", "step", step, "code", code, "message", text,
-                    "retryable", retryable);
-}
-
-static void
-keep_facts (struct lease *l, const struct call_result *r)
-{
-  json_t *facts = json_object_get (r->value, "facts");
-
-  if (!facts)
-    return;
-  json_decref (l->facts);
-  l->facts = json_incref (facts);
-}
-
-/* Two names for one address: what runs there may be another lease's. */
-static json_t *
-in_use (const struct lease *l, const struct attempt *a)
-{
-  const char *node = json_str (l->facts, "installed_as", json_str (l->facts, "node_name", NULL));
-  const struct attempt *other = node ? args_attempt_named (l->broker, node) : NULL;
-  char text[160];
-
-  if (!other || other == a)
-    return NULL;
-  snprintf (text, sizeof text, "this machine is the node %s, of lease %s", node, other->lease->id);
-  return failure ("probe", "host-in-use", text, false);
-}
-
-static json_t *
-judge_probe (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  json_t *f;
-
-  keep_facts (l, r);
-  f = in_use (l, a);
-  if (!f && lease_lent_key (l)) {
-    a->authorised = true;
-    attempt_save (a);
-  }
-  return f ? f : truth_check (a->offer, l->facts);
-}
-
-/* A script ran to its end; NULL: and that was good. */
-static json_t *
-judge_ran (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  const char *code = json_str (r->value, "code", "script-silent");
-  const json_t *tail = json_object_get (r->value, "log_tail");
-  json_t *f;
-
-  (void) a;
-  keep_facts (l, r);
-  if (strcmp (code, "ok") == 0)
-    return NULL;
-  f = failure (json_str (r->value, "step", "script"), code, json_str (r->value, "text", code),
-               json_bool (r->value, "retryable", true));
-  if (tail)
-    json_object_set (f, "log_tail", (json_t *) tail);
-  return f;
-}
-
-static json_t *
-judge_script (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  json_t *f = judge_ran (l, a, r);
-
-  return f ? f : truth_check (a->offer, l->facts);
-}
-
-/* From here on the broker's own key opens it. */
-static json_t *
-judge_authorised (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  json_t *f = judge_ran (l, a, r);
-
-  if (!f)
-    identity_drop (l);
-  return f;
-}
-
-static json_t *
-judge_left (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  json_t *f = judge_ran (l, a, r);
-
-  if (!f) {
-    a->cleaned = true;
-    attempt_save (a);
-  }
-  return f;
-}
-
-static void
-keep_minted (struct lease *l, json_t *value)
-{
-  json_decref (l->minted);
-  l->minted = value;
-}
-
-static json_t *
-judge_render (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  (void) a;
-  keep_minted (l, json_incref ((json_t *) r->value));
-  return NULL;
-}
-
-/* That there are credentials, and the CA, which is none. */
-static json_t *
-judge_kubeconfig (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  (void) a;
-  if (r->nsecrets < 3)
-    return failure ("kubeconfig", "kubeconfig-absent",
-                    "k0s shows no credentials of its administrator", true);
-  for (size_t i = 0; i < r->nsecrets; i++)
-    if (strcmp (r->secrets[i].name, "ca") == 0)
-      keep_minted (l, json_pack ("{s:s%}", "ca", r->secrets[i].bytes, r->secrets[i].len));
-  return NULL;
-}
-
-static json_t *
-judge_mint (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  for (size_t i = 0; i < r->nsecrets; i++)
-    if (strcmp (r->secrets[i].name, "token") == 0) {
-      lease_forget_token (l);
-      l->join_token = strndup (r->secrets[i].bytes, r->secrets[i].len);
-    }
-  if (!l->join_token)
-    return failure ("mint", "token-missing", "the cluster minted no token", true);
-  keep_minted (l, json_deep_copy (r->value));
-  a->cleaned = false;
-  a->joined = true; /* from here on there may be credentials on the machine and a Node */
-  attempt_save (a);
-  return NULL;
-}
-
-/* What a pod saw of the GPUs, as the node would have said it. */
-static json_t *
-judge_gpu_pod (const struct attempt *a, const struct call_result *r)
-{
-  json_t *pod = json_object_get (json_object_get (r->value, "node"), "gpu_pod");
-  AUTO_JSON json_t *facts = pod ? json_copy (pod) : NULL;
-
-  if (!pod)
-    return NULL;
-  json_object_set_new (facts, "gpu_smi",
-                       json_sprintf ("%zu", json_array_size (json_object_get (pod, "gpus"))));
-  return truth_check (a->offer, facts);
-}
-
-static json_t *
-judge_verify (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  const char *code = json_str (r->value, "code", "verify-silent"), *text = code;
-  const json_t *row;
-  size_t i;
-
-  json_decref (l->rows);
-  l->rows = json_incref (json_object_get (r->value, "rows"));
-  if (strcmp (code, "ok") == 0)
-    return judge_gpu_pod (a, r);
-  json_array_foreach (json_object_get (r->value, "rows"), i, row) {
-    if (strcmp (json_str (row, "code", ""), code) == 0)
-      text = json_str (row, "text", code);
-  }
-  return failure ("verify", code, text, true);
-}
-
 /* ---- running ---- */
 
-static void
-item (struct lease *l, struct attempt *a, const json_t *i)
+void
+pipeline_item (struct lease *l, struct attempt *a, const json_t *i)
 {
   const json_t *p = json_object_get (i, "progress");
 
@@ -420,8 +233,9 @@ done (struct lease *l, struct attempt *none, const struct call_result *r)
   }
   if (r->err.kind != ERR_NONE) {
     step_failed (l, s,
-                 failure (s->name, r->err.code[0] ? r->err.code : err_kind_name (r->err.kind),
-                          r->err.text, link_failed (r->err.kind)),
+                 pipeline_failure (s->name,
+                                   r->err.code[0] ? r->err.code : err_kind_name (r->err.kind),
+                                   r->err.text, link_failed (r->err.kind)),
                  LINK_TRIES);
     return;
   }
@@ -449,129 +263,8 @@ run_ssh (struct lease *l, struct attempt *a, const struct step *s)
                                 l->join_token ? strlen (l->join_token) : 0 };
   size_t n = s->flags & TOKEN ? 1 : 0;
 
-  rent_ssh (
-      l, &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, n, item, done });
-}
-
-/* The kubeconfig as a secret of one call; NULL, and the code kubeconfig-unreadable, when it cannot
- * be read. */
-static char *
-kubeconfig (const struct lease *l, struct child_secret *s, struct err *e)
-{
-  const struct conf_cluster *k = conf_cluster (&l->broker->conf, l->cluster);
-  char *bytes = NULL;
-
-  if (conf_read_secret (&k->kubeconfig, &bytes, &s->len, e) < 0) {
-    snprintf (e->code, sizeof e->code, "kubeconfig-unreadable");
-    return NULL;
-  }
-  s->name = "kubeconfig";
-  s->bytes = bytes;
-  return bytes;
-}
-
-static void
-forget_kubeconfig (char *bytes, const struct child_secret *s)
-{
-  explicit_bzero (bytes, s->len);
-  free (bytes);
-}
-
-/* A kubeconfig that cannot be read is an answer like any other: what it means depends on who asked.
- */
-static void
-run_kube (struct lease *l, const char *call, json_t *args, int64_t ms, call_done *then)
-{
-  struct child_secret config;
-  struct call_result none = { .err = ERR_INIT };
-  char *bytes = kubeconfig (l, &config, &none.err);
-
-  if (!bytes) {
-    json_decref (args);
-    then (l, NULL, &none);
-    return;
-  }
-  call_lease (l, l->broker->kube, &(struct call){ call, args, ms, false, &config, 1, item, then });
-  forget_kubeconfig (bytes, &config);
-}
-
-void
-pipeline_lint (struct lease *l, call_done *then)
-{
-  feed_step (l, "lint", l->cluster);
-  run_kube (l, "lint", args_cluster (l, NULL), l->broker->times.call, then);
-}
-
-void
-pipeline_health (struct lease *l, struct attempt *a, call_done *then)
-{
-  json_t *args = args_cluster (l, NULL);
-
-  json_object_set_new (args, "nodes", json_pack ("[s]", a->name));
-  run_kube (l, "health", args, l->broker->times.call, then);
-}
-
-/* ---- what a machine that has gone leaves behind ---- */
-
-static void
-forgot (struct attempt *a)
-{
-  log_at (LOG_INFO, "node.forgotten", "lease=%s node=%s", a->lease->id, a->name);
-  a->node_left = false;
-  a->tries = 0;
-  attempt_save (a);
-  engine_save (a->lease); /* its row says whether it is over */
-  a->lease->broker->some_over = true;
-}
-
-static void
-forgotten (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  if (r->err.kind == ERR_NONE) {
-    forgot (a);
-    return;
-  }
-  log_at (LOG_WARNING, "node.left", "lease=%s node=%s tries=%d error=\"%s\"", l->id, a->name,
-          a->tries, r->err.text);
-  if (a->tries++ == TRIES)
-    feed_alarm (l->broker, "node-left", a->name);
-  attempt_later (a, backoff (&l->broker->times, a->tries));
-}
-
-static void
-forget_call (struct attempt *a, const char *call, json_t *args, call_done *then)
-{
-  struct child_secret config;
-  struct call_result none = { .err = ERR_INIT };
-  char *bytes = kubeconfig (a->lease, &config, &none.err);
-
-  if (!bytes) {
-    json_decref (args);
-    forgotten (a->lease, a, &none);
-    return;
-  }
-  call_attempt (
-      a, a->lease->broker->kube,
-      &(struct call){ call, args, a->lease->broker->times.call, false, &config, 1, NULL, then });
-  forget_kubeconfig (bytes, &config);
-}
-
-static void
-node_gone (struct lease *l, struct attempt *a, const struct call_result *r)
-{
-  if (r->err.kind == ERR_NONE)
-    forget_call (a, "invalidate", args_machine (l, a), forgotten);
-  else
-    forgotten (l, a, r);
-}
-
-void
-pipeline_forget (struct attempt *a)
-{
-  if (has_cluster (a->lease))
-    forget_call (a, "delete_node", args_node (a->lease, a), node_gone);
-  else
-    forgot (a); /* the cluster left the configuration */
+  rent_ssh (l, &(struct call){ s->call, s->args (l, a), deadline (l, s), false, &token, n,
+                               pipeline_item, done });
 }
 
 /* A token lives in memory only; after a restart between mint and script it is asked for again. */
@@ -623,9 +316,9 @@ pipeline_work (struct lease *l)
   if (s->ssh)
     run_ssh (l, a, s);
   else if (s->flags & OFFLINE)
-    call_lease (
-        l, l->broker->kube,
-        &(struct call){ s->call, s->args (l, a), deadline (l, s), false, NULL, 0, item, done });
+    call_lease (l, l->broker->kube,
+                &(struct call){ s->call, s->args (l, a), deadline (l, s), false, NULL, 0,
+                                pipeline_item, done });
   else
-    run_kube (l, s->call, s->args (l, a), deadline (l, s), done);
+    pipeline_kube (l, s->call, s->args (l, a), deadline (l, s), done);
 }

@@ -85,6 +85,8 @@ mistakes (void)
     { "providers: (\n { plugin = \"aws\"; } );", "g.conf:2: a provider needs a 'name'" },
     { "providers: (\n { name = \"a\"; },\n { name = \"a\"; } );",
       "g.conf:3: provider 'a' is already on line 2: give it another name" },
+    { "providers: ( { name = \"own\"; } );",
+      "g.conf:1: a provider cannot be called 'own': so are machines of `join --host`" },
     { "providers: ( { name = \"a\"; offers_every = \"0s\"; } );",
       "g.conf:1: 'offers_every' and 'reconcile_every' in provider 'a' must be at least \"1s\"" },
     { "providers: ( { name = \"a\"; balance_alarm = \"50\"; } );",
