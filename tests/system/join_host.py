@@ -204,6 +204,20 @@ def without_operator(b, c, m, key):
     b.wait_state("bad", "failed-empty")
 
 
+def standalone(b, c, m, key):
+    """It can become a cluster of its own as well, and is a bare machine again afterwards."""
+    code, out, err = b.cli("join", "--host", f"ubuntu@{m['ip']}", "--identity", key, "--cluster", "standalone", "--name", "alone")
+    if not t.ok(code == 0, "a host becomes a cluster of its own"):
+        print("# " + (out + err).replace("\n", "\n# "))
+    code, out, err = b.cli("kubeconfig", "alone", "-o", "-")
+    t.ok(code == 0 and "client-key-data" in out, "with a kubeconfig")
+    b.accepted("release", {"key": "alone", "lease": "alone"})
+    b.wait_state("alone", "released")
+    left = on(m, "systemctl is-active k0scontroller; ls -d /etc/systemd/system/k0scontroller.service /var/lib/k0s "
+                 "/etc/k0s/k0s.yaml 2>/dev/null; true").split()
+    t.eq(left, ["inactive"], "and nothing of it is left")
+
+
 def persist(b, fn, seconds, what):
     """The answer of fn, whatever dies meanwhile; how often that was."""
     deaths = 0
@@ -257,11 +271,13 @@ def main():
         m = machine(f"{d}/mine", version, gpus={"count": 2, "name": "NVIDIA L40S", "memory_mib": 46068})
         plain = {"name": "plain", "type": "kubeconfig", "kubeconfig_file": c.info["hosted"]["kubeconfig"],
                  "k0s_version": version, "gpu_stack": "device-plugin", "allow_private": True}
-        with Broker(clusters=[spoke(c.info), spoke(c.info, name="spoke-b"), plain]) as b:
+        alone = {"name": "standalone", "type": "standalone", "k0s_version": version, "gpu_stack": "none"}
+        with Broker(clusters=[spoke(c.info), spoke(c.info, name="spoke-b"), plain, alone]) as b:
             t.run(life, b, c, m, f"{d}/mine")
             t.run(wrong, b, m, f"{d}/mine", f"{d}/other")
             t.run(leftovers, b, c, m, f"{d}/mine")
             t.run(without_operator, b, c, m, f"{d}/mine")
+            t.run(standalone, b, c, m, f"{d}/mine")
             t.run(unclean, b, c, m, f"{d}/mine")
             t.run(killed, b, c, m, f"{d}/mine")
     t.done()

@@ -55,8 +55,10 @@ def hide(cloud):
     cloud.faults({"on": "list", "kind": "empty-list", "times": -1}, {"on": "info", "kind": "not-found", "times": -1})
 
 
-def not_ready(c, name):
-    """What the controllers of a real cluster make of a kubelet that is silent."""
+def vanish(c, cloud, m, name):
+    """The machine ends, and so do the heartbeats of its kubelet, of which controllers make what they do make."""
+    cloud.control("POST", f"/machines/{m['id']}", {"do": "vanish"})
+    until(lambda: node.find(m["node"]["ip"]) is None, 30, "the machine ends")
     c.hosted["api"].merge(f"/api/v1/nodes/{name}/status", {"status": {"conditions": [
         {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}})
 
@@ -80,8 +82,7 @@ def veto(b, cloud, c):
 def lost(b, cloud, c):
     x, lease = ready(b, "lost")
     [m] = cloud.machines()
-    cloud.control("POST", f"/machines/{m['id']}", {"do": "vanish"})
-    not_ready(c, lease["node"])
+    vanish(c, cloud, m, lease["node"])
     now = b.wait_state(x, "lost")
     t.eq((now["cause"]["code"], now["price_udollar"]), ("machine-gone", 0), "a machine that has gone ends its lease, and what it costs")
     until(lambda: not nodes(c), 20, "its Node goes")
