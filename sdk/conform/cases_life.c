@@ -195,8 +195,8 @@ CASE (create_limits)
   args = create_args (t, offer, token);
   memset (name, 'x', NAME_MAX_);
   name[NAME_MAX_] = '\0';
-  memcpy (name, token, 20);
-  name[0] = 'c'; /* DNS-1123, and its longest */
+  memcpy (name, "gpub-", 5);
+  memcpy (name + 5, token, 20);
   json_put_str (args, "name", name);
   json_object_set_new (args, "max_price_udollar", json_integer ((json_int_t) price));
   add_user_data (t->kit, args);

@@ -107,7 +107,7 @@ new_token (struct test *t)
 static json_t *
 name_of (const char *token)
 {
-  return json_sprintf ("conform-%.20s", token);
+  return json_sprintf ("gpub-%.20s", token);
 }
 
 json_t *

@@ -182,7 +182,7 @@ struct gpub_create {
   const char *offer_ref;
   uint64_t max_price_udollar; /* refuse (CAPACITY) a machine that now costs more per hour, all in */
   const char *token;          /* unique for this attempt; same token = same bytes */
-  const char *name;           /* DNS-1123, <= 50 characters */
+  const char *name;           /* DNS-1123, <= 50 characters, starts with "gpub-" */
   const struct gpub_kv *tags; /* put them on the machine and on every resource that takes tags */
   uint64_t ntags;
   const char *const *ssh_public_keys; /* the broker's own first */

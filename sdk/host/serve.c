@@ -225,10 +225,11 @@ read_frames (struct host *h, struct wire_buf *in)
 void
 serve (struct host *h)
 {
-  AUTO_JSON json_t *hello = child_hello ("provider");
+  json_t *hello = child_hello ("provider");
   struct wire_buf in = { 0 };
 
   out_json (&h->out, WIRE_HELLO, 0, 0, hello);
+  json_decref (hello); /* nothing returns from here */
   for (;;) {
     struct pollfd p[] = {
       { .fd = h->out.fd, .events = POLLIN | (out_pending (&h->out) ? POLLOUT : 0) },
