@@ -121,10 +121,8 @@ CASE (requote)
                    strcmp (json_str (o, "offer_ref", ""), offer) == 0,
                a, "list_offers of offer_ref %s: this one offer", offer))
     return;
-  expect (t,
-          (uint64_t) (json_i64 (o, "price_udollar", -1) + json_i64 (o, "price_ip_udollar", 0)) ==
-              price,
-          a, "the same price as in the whole list: %llu micro-dollars with its address",
+  expect (t, all_in (o) == price, a,
+          "the same price as in the whole list: %llu micro-dollars, all in",
           (unsigned long long) price);
   a = ask (t, "list_offers", json_pack ("{s:s}", "offer_ref", "conform|no|such|offer"));
   expect (t, json_array_size (a->offers) == 0 && a->kind != ERR_INTERNAL && a->kind != ERR_AUTH, a,
@@ -158,6 +156,7 @@ unknown_ref (struct test *t, struct made **m)
   ref = json_deep_copy ((*m)->ref);
   json_object_del (ref, "resources");
   json_object_del (ref, "plugin_data");
+  make_old (ref);
   json_put_str (ref, "id", id);
   json_put_str (ref, "token", new_token (t));
   json_put_str (ref, "name", "conform-none");

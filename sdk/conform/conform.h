@@ -177,6 +177,7 @@ void look_for_secrets (struct test *t, const char *where, const char *text, size
 /* ---- machines.c: offers, creates, and what the cloud itself says is there ---- */
 
 /* The cheapest offer with a price and stock, and its price.  NULL fails the test. */
+uint64_t all_in (const json_t *offer); /* micro-dollars an hour */
 const char *cheapest (struct test *t, uint64_t *price_udollar);
 const char *other_offer (struct test *t, const char *than); /* NULL: there is only one */
 const char *new_token (struct test *t);                     /* kept */
@@ -188,6 +189,7 @@ bool afford (struct test *t, uint64_t price_udollar);
 /* Notes what an answer says was made, so that it is removed whatever comes. */
 struct made *note_made (struct test *t, const struct answer *a, const char *token);
 json_t *find_args (const char *token);
+void make_old (json_t *ref);
 json_t *ref_args (const struct made *m);
 const json_t *with_id (const json_t *machines, const char *id);
 bool scope_complete (const struct answer *a, const char *scope);

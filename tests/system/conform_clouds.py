@@ -11,6 +11,7 @@ from provider_harness import Skip, tap
 MAY_SKIP = {
     "shadeform": {"options-missing", "create-twice", "other-shape", "console"},
     "hyperstack": {"options-missing", "create-twice", "other-shape", "not-after"},
+    "aws": {"options-missing", "secret-missing"},
     "static": {"options-type", "secret-missing", "wrong-key", "not-after", "console", "foreign", "rate-limited",
                "refused-key", "no-absence", "get-faults", "create-lost", "create-garbled", "create-timeout",
                "out-of-stock", "late-refusal", "vanished", "remove-lost", "cancel", "paging"},

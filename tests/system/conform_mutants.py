@@ -44,7 +44,8 @@ MUTANTS = {
                                           "rc = GPUB_OK;\n  udollar = 0;\n  struct gpub_create any = *args;\n"
                                           '  any.offer_ref = "eu/cpu-2";\n  args = &any;', ["bad-offer"]),
     "a new token each time": ("servers.c", "json_string (a->token));\n",
-                              'json_sprintf ("%s-%p-%d", a->token, (void *) a, rand ()));\n', ["create-twice", "other-shape"]),
+                              'json_sprintf ("%s-%p-%d", a->token, (void *) a, rand ()));\n', ["create-twice"]),
+    "a token used twice is a bad wish": ("api.c", '{ 409, "token_reused", GPUB_E_CONFLICT },', "", ["other-shape"]),
     "tags are forgotten": ("servers.c", 'json_object_set_new (body, "labels", labels (a));',
                            'json_object_set_new (body, "labels", json_object ());\n  (void) labels;', ["life"]),
     "names are cut": ("servers.c", '"name", json_string (a->name)',

@@ -11,6 +11,7 @@ BUILD = os.environ.get("GPUB_BUILDDIR", os.getcwd())
 CONFORM = os.path.join(BUILD, "gpubroker-conform")
 FAKES = os.path.join(SRC, "tests", "clouds")
 KEY = "canary-api-key-4711"
+KEY_ID = "AKIAFAKEFAKEFAKEFAKE"  # of tests/clouds/aws.py
 PATIENCE = 900
 
 # Every provider in the tree: its fake (None: machines that it owns, so it is judged live) and its part of the
@@ -18,6 +19,8 @@ PATIENCE = 900
 PROVIDERS = {
     "shadeform": ("shadeform.py --api-key " + KEY, 'endpoint = "%{url}"; api_key_env = "KEY"; rate = 1000.0;'),
     "hyperstack": ("hyperstack.py --api-key " + KEY, 'endpoint = "%{url}"; api_key_env = "KEY"; rate = 1000.0;'),
+    "aws": ("aws.py --api-key " + KEY, 'endpoint = "%{url}"; access_key_id_env = "KEY_ID"; secret_access_key_env = "KEY"; '
+                                       'imds = false; regions = [ "us-east-1" ]; rate = 1000.0;'),
     "static": (None, 'hosts = ( { address = "10.0.0.5"; gpu = "L40S"; price = 0.4; }, '
                      '{ address = "10.0.0.6"; gpu = "L40S"; price = 0.5; }, { address = "10.0.0.7"; price = 0.6; } );'),
 }
@@ -35,7 +38,7 @@ class Verdict:
 
 
 def conform(*args, env=None, timeout=PATIENCE):
-    env = {**os.environ, "GPUB_LIBEXECDIR": BUILD, "KEY": KEY, **(env or {})}
+    env = {**os.environ, "GPUB_LIBEXECDIR": BUILD, "KEY": KEY, "KEY_ID": KEY_ID, **(env or {})}
     return Verdict(subprocess.run([CONFORM, *args], env=env, capture_output=True, text=True, timeout=timeout))
 
 
