@@ -72,7 +72,7 @@ json_t *fake_control (struct fake *f, const char *method, const char *path, json
 
 struct proc_has {
   long fds; /* open ones, or the size of its table where we may not look; see exact */
-  long threads, children, rss_kib;
+  long threads, children, rss_kib, size_kib;
   bool exact;
 };
 struct proc_has proc_look (pid_t pid);

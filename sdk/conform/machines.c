@@ -14,7 +14,9 @@ enum {
   GONE_FAKE_MS = 20000,
   GONE_LIVE_MS = 15 * 60 * 1000,
   POLL_FAKE_MS = 50,
-  POLL_LIVE_MS = 5000, DAY_MS = 24 * 3600 * 1000 };
+  POLL_LIVE_MS = 5000,
+  DAY_MS = 24 * 3600 * 1000
+};
 
 static const char public_key[] =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFak conform";

@@ -46,6 +46,7 @@ read_status (pid_t pid, struct proc_has *has, long *fd_size)
     sscanf (line, "Threads: %ld", &has->threads);
     sscanf (line, "FDSize: %ld", fd_size);
     sscanf (line, "VmRSS: %ld", &has->rss_kib);
+    sscanf (line, "VmSize: %ld", &has->size_kib);
   }
   fclose (f);
 }

@@ -47,6 +47,7 @@ def compile_with(header, sources, output, *flags):
     files = [f for pattern in sources for f in sorted(glob.glob(os.path.join(SRC, pattern)))]
     argv = [*shlex.split(make_variable("CC")), *shlex.split(make_variable("CFLAGS")), "-Wno-error", "-w", "-std=gnu11", "-fPIC",
             "-fvisibility=hidden", "-DHAVE_CONFIG_H", "-D_GNU_SOURCE", '-DPROVIDERDIR="/nowhere"',
+            *(["-fno-sanitize-recover=all"] if "-fsanitize" in make_variable("CFLAGS") else []),
             "-I" + header, "-I" + SRC, "-I" + BUILD, *flags, *files,
             os.path.join(BUILD, ".libs", "libbase.a"), *libraries(), "-lpthread", "-ldl", "-lm", "-o", output]
     p = subprocess.run(argv, capture_output=True, text=True)
