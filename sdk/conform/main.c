@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <curl/curl.h>
 
@@ -345,6 +346,7 @@ main (int argc, char **argv)
   const char *why;
   int status;
 
+  close_range (3, ~0U, 0); /* a child's table of them is as long as ours: see proc.c */
   parse (argc, argv, &k, &a);
   if (a.help || a.list)
     return a.list ? list_cases () : usage (NULL);

@@ -1,7 +1,7 @@
 /* proc.c - what a process has open, and what a shared object exports
  *
  * The host is not dumpable, so only root sees /proc/PID/fd; anybody sees the size of its table,
- * which grows with a leak.
+ * which starts as small as its parent's and doubles with a leak.
  */
 #include "config.h"
 

@@ -18,6 +18,8 @@ hangs_in_create_la_SOURCES = %D%/hangs-in-create.c
 hangs_in_create_la_LDFLAGS = $(BAD_LINK)
 lacks_remove_la_SOURCES    = %D%/lacks-remove.c
 lacks_remove_la_LDFLAGS    = $(BAD_LINK)
+leaks_files_la_SOURCES     = %D%/leaks-files.c
+leaks_files_la_LDFLAGS     = $(BAD_LINK)
 no_entry_la_SOURCES        = %D%/no-entry.c
 no_entry_la_LDFLAGS        = $(BAD_LINK)
 old_abi_la_SOURCES         = %D%/old-abi.c
@@ -32,4 +34,4 @@ writes_la_SOURCES          = %D%/writes.c
 writes_la_LDFLAGS          = $(BAD_LINK)
 
 check_LTLIBRARIES += good.la web.la crashes-in-list.la emits-forever.la garbage.la hangs-in-create.la \
-	lacks-remove.la no-entry.la old-abi.la prints.la slow.la too-small.la writes.la
+	lacks-remove.la leaks-files.la no-entry.la old-abi.la prints.la slow.la too-small.la writes.la

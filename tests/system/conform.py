@@ -1,12 +1,14 @@
 """conform.py - gpubroker-conform itself: its command line, its modes, its page, and that it fails what should fail"""
+import fcntl
 import os
 import re
 import sys
 import tempfile
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from kit import BUILD, KEY, SRC, all_cases, cases, clean, conform, judge
-from provider_harness import tap
+from kit import BUILD, CONFORM, KEY, SRC, all_cases, cases, clean, conform, judge
+from provider_harness import Skip, tap
 
 
 def bad(name):
@@ -59,6 +61,22 @@ def test_hang():
     """a call that does not return fails its case and is killed"""
     v = conform("--live", "--budget", "1", *cases("bad-offer"), bad("hangs-in-create"))
     assert v.failed == {"bad-offer"} and "it hangs" in v.text, v
+
+
+def test_leak_of_files():
+    """files left open are seen, by root and, whatever the caller had open, by others"""
+    leak = ["--live", "--budget", "1", *cases("leaks"), bad("leaks-files")]
+    v = conform(*leak)
+    assert v.failed == {"leaks"} and "file descriptors" in v.text, v
+    if os.getuid() != 0:
+        return
+    for file in (CONFORM, bad("leaks-files")):
+        if not all(os.stat(f).st_mode & 1 for f in [file, *map(str, Path(file).resolve().parents)]):
+            raise Skip("nobody may not run what is in %s" % BUILD)
+    far = fcntl.fcntl(2, fcntl.F_DUPFD, 251)
+    v = conform(*leak, user=65534, group=65534, extra_groups=[], pass_fds=[far])
+    os.close(far)
+    assert v.failed == {"leaks"} and "table of file descriptors" in v.text, v
 
 
 def test_static():

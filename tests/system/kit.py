@@ -37,9 +37,9 @@ class Verdict:
         return "status %d, stderr %r\n%s" % (self.status, self.error, self.text)
 
 
-def conform(*args, env=None, timeout=PATIENCE):
+def conform(*args, env=None, timeout=PATIENCE, **how):
     env = {**os.environ, "GPUB_LIBEXECDIR": BUILD, "KEY": KEY, "KEY_ID": KEY_ID, **(env or {})}
-    return Verdict(subprocess.run([CONFORM, *args], env=env, capture_output=True, text=True, timeout=timeout))
+    return Verdict(subprocess.run([CONFORM, *args], env=env, capture_output=True, text=True, timeout=timeout, **how))
 
 
 def judge(name, *args, plugin=None, env=None, options=None):
