@@ -96,12 +96,16 @@ find_ours (struct ask *q, struct provider **p, bool whole)
 void
 api_orphan_ignore (struct ask *q)
 {
+  bool ignored = json_bool (q->body, "ignored", true);
   struct provider *p;
   json_t *o = find_ours (q, &p, false);
+  char text[300];
 
   if (!o)
     return;
-  orphan_ignore (p, o, json_bool (q->body, "ignored", true));
+  orphan_ignore (p, o, ignored);
+  snprintf (text, sizeof text, "%.100s by %.100s", json_str (o, "id", ""), q->r->principal);
+  feed_provider (q->b, p->name, ignored ? "orphan-ignored" : "orphan-unignored", text);
   api_final (q, json_pack ("{s:o}", "orphan", orphan_json (p, o)));
 }
 

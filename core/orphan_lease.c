@@ -116,7 +116,8 @@ orphan_adopt (struct provider *p, const json_t *orphan, const char *owner)
   struct attempt *a = new_attempt (l, p, orphan, now);
 
   engine_cause (l, "adopted",
-                "%s was taken over from its mark; what it was rented for is not known", a->name);
+                "%s was taken over from its mark for %s; what it was rented for is not known",
+                a->name, owner);
   engine_save (l);
   feed_lease (p->broker, l, "adopted", l->cause_text);
   strike_out (p, orphan); /* last: the orphan may live there alone */

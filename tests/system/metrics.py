@@ -2,6 +2,7 @@
 """metrics.py - metrics_file: strictly in Prometheus' text format, whole at any moment, and true"""
 import os
 import re
+import sqlite3
 import stat
 import sys
 import time
@@ -132,6 +133,13 @@ def rented(b, cloud, path):
     b.restart()
     p = Page(b, path)
     t.ok(p("spent_dollars_total") == spent and not p.has("alarms_total", what="leaked"), "that outlives a restart, counters do not")
+    b.stop()
+    db = sqlite3.connect(f"{b.state}/gpubroker.db")
+    with db:
+        t.eq(db.execute("DELETE FROM meta WHERE key = 'spent_udollar'").rowcount, 1, "the sum is in the books")
+    db.close()
+    b.start()
+    t.eq(Page(b, path)("spent_dollars_total"), spent, "books without it, as older ones are, are added up once")
 
 
 def whole(b, path):

@@ -5,12 +5,13 @@ What the cloud's API does wrong must change nothing about what is rented.
 """
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nodes"))
 import node  # noqa: E402
-from broker import Broker, Cloud, Refused, Tap, until  # noqa: E402
+from broker import BUILD, Broker, Cloud, Refused, Tap, until  # noqa: E402
 
 t = Tap()
 WHY = node.missing()
@@ -47,10 +48,35 @@ def happy(b, cloud):
     t.eq(cloud.machines(), [], "nothing is left")
 
 
+def proven_again(b, cloud):
+    """The books are lost; what the mark gives back is proven by retry, whether it works or fails."""
+    x = b.accepted("rent", {"key": "p1", "filter": H100})["lease"]
+    b.wait_state(x, "ready")
+    b.kill()
+    for end in ("", "-wal", "-shm"):
+        if os.path.exists(f"{b.state}/gpubroker.db{end}"):
+            os.unlink(f"{b.state}/gpubroker.db{end}")
+    subprocess.run([f"{BUILD}/gpubrokerd", "--config", b.config, "--rebuild"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env=b.environment(), timeout=60)
+    b.start()
+    t.eq(b.wait_state(x, "degraded")["cause"]["code"], "rebuilt", "a rebuilt lease is not believed")
+    b.accepted("retry", {"key": "p2", "lease": x})
+    lease = b.wait_state(x, "ready")
+    t.ok(lease["machine"]["hostkey"], "retry proves it: our key opens it, its host key is pinned")
+    t.ok("cause" not in lease and "expires_ms" not in lease, "it has no time to live")
+    until_ms = b.accepted("extend", {"key": "p3", "lease": x, "ttl_ms": 3600000})["expires_ms"]
+    b.ask("wait", {"key": "p3", "timeout_ms": 10000})
+    t.eq(b.lease(x)["expires_ms"], until_ms, "until somebody gives it one")
+    b.accepted("release", {"key": "p4", "lease": x})
+    b.wait_state(x, "released")
+    t.eq(cloud.machines(), [], "nothing is left")
+
+
 def main():
     with Cloud("shadeform", *HOOKS) as cloud, Broker(cloud.provider()) as b:
         b.offers_there()
         t.run(happy, b, cloud)
+        t.run(proven_again, b, cloud)
     t.done()
 
 
