@@ -140,7 +140,7 @@ identify (struct broker *b, const char *given, struct err *e)
                     "restore both from one backup",
                     path, beside, stored);
   if (given && (stored || have) && strcmp (stored ? stored : beside, given) != 0)
-    return err_set (e, ERR_CONFLICT, "%s says %s: this is not the folder of installation %s", path,
+    return err_set (e, ERR_INVALID, "%s says %s: this is not the folder of installation %s", path,
                     stored ? stored : beside, given);
   if (b->rebuild && !stored && !have && !given)
     return err_set (e, ERR_INVALID,

@@ -109,7 +109,7 @@ def all_lost(b, one, two):
     b.kill()
     shutil.rmtree(b.state)
     code, _, err = rebuild(b, "--rebuild")
-    t.ok(code == 1 and "--instance" in err, f"without it nothing is done: {err}")
+    t.ok(code == 3 and "--instance" in err, f"without it nothing is done: {err}")
     t.ok(not os.path.exists(f"{b.state}/instance"), "and no new one is invented")
     for argv in (["--rebuild", "--instance", "x"], ["--rebuild", "--instance", owner + "0"], ["--instance", owner],
                  ["--rebuild", "--instance", owner.upper()]):
@@ -120,7 +120,7 @@ def all_lost(b, one, two):
     t.ok(code == 1 and "shadeform was not listed whole" in out and "run it again" in out, f"a cloud that does not answer: {out}{err[-200:]}")
     one.control("DELETE", "/faults")
     code, out, _ = rebuild(b, "--rebuild", "--instance", str(uuid.uuid4()))
-    t.eq(code, 1, "another UUID than the one of the folder is refused")
+    t.eq(code, 3, "another UUID than the one of the folder is refused")
     code, out, _ = rebuild(b, "--rebuild")
     t.eq((code, books(b)), (0, before), "the next run finds it")
     b.start()
