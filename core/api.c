@@ -214,6 +214,19 @@ take_key (struct ask *q, const struct verb *v, char *implied, size_t size)
   return true;
 }
 
+/* What would have to be paid for, and put into books that have no room. */
+static bool
+no_room (struct ask *q, const struct verb *v)
+{
+  bool begins = v->fn == api_rent || v->fn == api_join || v->fn == api_retry;
+
+  if (!begins || !ballast_full (&q->b->ballast))
+    return false;
+  api_refuse (q, "busy", "the operator has to make room on that disk",
+              "the disk of %.150s is full: only releases go on", q->b->conf.broker.state_dir);
+  return true;
+}
+
 static void
 handle (struct ask *q, const struct verb *v)
 {
@@ -239,6 +252,8 @@ handle (struct ask *q, const struct verb *v)
     /* A name that comes again is rent's own business: the machine may be gone, or kept for a retry.
      */
     if (q->key && q->key != implied && repeated (q))
+      return;
+    if (no_room (q, v))
       return;
   }
   v->fn (q);

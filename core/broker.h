@@ -9,6 +9,7 @@
 #define GPUB_BROKER_H
 
 #include "bus/bus.h"
+#include "core/ballast.h"
 #include "core/conf.h"
 #include "core/freeze.h"
 #include "core/loop.h"
@@ -83,7 +84,7 @@ struct waiter {
 
 struct follower { /* of the events feed */
   struct bus_ticket ticket;
-  int64_t lease; /* 0: all */
+  int64_t lease;        /* 0: all */
   int64_t behind, page; /* behind: the last seq it has, while the past is not all sent; else 0 */
 };
 
@@ -115,6 +116,7 @@ struct broker {
   bool stopping;
   int exit_code;
   struct freeze freeze;
+  struct ballast ballast;
   struct metrics metrics;
   int64_t spent_udollar; /* on attempts that have ended (spent.c) */
 
@@ -141,7 +143,8 @@ void turn_text (struct broker *b, const struct bus_ticket *t, enum bus_reply wha
                 char *text); /* takes text */
 void turn_error (struct broker *b, const struct bus_ticket *t, const char *code, const char *hint,
                  json_t *details, const char *fmt, ...) PRINTF (6, 7); /* takes details */
-int turn_end (void *broker);                                           /* a loop_each hook */
+void turn_disk (struct broker *b); /* is there room for what is committed next? */
+int turn_end (void *broker);       /* a loop_each hook */
 void turn_unsay (struct broker *b,
                  size_t from); /* drops what was queued since the outbox had that many */
 void turn_let_go (struct broker *b, struct lease *l); /* with its calls and timers; takes l */
@@ -167,7 +170,7 @@ json_t *feed_page (struct broker *b, int64_t since, int64_t lease, int64_t limit
 void feed_follow (struct broker *b, const struct bus_ticket *t, int64_t since, int64_t lease,
                   int64_t limit);
 bool feed_catch_up (struct broker *b); /* once a turn; true when there is more */
-void feed_tick (void); /* collects the operator's programs that have ended */
+void feed_tick (void);                 /* collects the operator's programs that have ended */
 void feed_alarm (struct broker *b, const char *what, const char *text); /* and notify_command */
 
 /* ops.c - operations and who waits for them */
@@ -215,7 +218,8 @@ void engine_cause (struct lease *l, const char *code, const char *fmt, ...) PRIN
 void engine_tick (struct broker *b); /* each second: TTL, deadlines, keeping */
 struct lease *engine_lease (struct broker *b, int64_t number); /* live, or NULL */
 void engine_take (struct broker *b, struct lease *l);          /* among the live ones; takes l */
-/* Is it of books that may be older than the machines?  Then nothing of it ends or begins by itself. */
+/* Is it of books that may be older than the machines?  Then nothing of it ends or begins by itself.
+ */
 bool engine_unsure (const struct lease *l);
 int64_t backoff (const struct times *t, int tries);
 

@@ -95,6 +95,7 @@ libcore_la_SOURCES  = \
 	%D%/attempt_check.c \
 	%D%/attempt_work.c \
 	%D%/balance.c \
+	%D%/ballast.c %D%/ballast.h \
 	%D%/budget.c \
 	%D%/calls.c \
 	%D%/clusters.c \

@@ -183,14 +183,16 @@ linted (struct lease *l, struct attempt *a, const struct call_result *r)
 void
 rent_pending (struct lease *l)
 {
+  const struct broker *b = l->broker;
   bool cluster = conf_hosted (&l->broker->conf, l->cluster);
 
-  if (engine_unsure (l)) { /* it may have been released, or rented elsewhere, since */
+  if (engine_unsure (l) || ballast_full (&b->ballast)) {
     feed_step (l, "offers",
-               l->broker->freeze.books
+               ballast_full (&b->ballast) ? "waiting for room on the broker's disk"
+               : b->freeze.books /* it may have been released, or rented elsewhere, since */
                    ? "the books are old: release it, or: gpubroker-cli providers resume broker"
                    : "waiting for what the providers show");
-    engine_later (l, l->broker->times.retry_min);
+    engine_later (l, b->times.retry_min);
     return;
   }
   if (!cluster)

@@ -192,6 +192,8 @@ load_books (struct broker *b, const char *instance, struct err *e)
 {
   AUTO_FREE char *memory = NULL;
 
+  if (!b->rebuild)
+    ballast_start (&b->ballast, b->conf.broker.state_dir); /* opening writes, too */
   b->store = store_open (b->conf.broker.state_dir, e);
   if (!b->store || identify (b, instance, e) < 0)
     return -1;
@@ -318,6 +320,7 @@ tick (void *ctx)
 {
   struct broker *b = ctx;
 
+  turn_disk (b);
   freeze_tick (b);
   engine_tick (b);
   feed_tick ();
@@ -447,6 +450,8 @@ start_broker (struct broker *b, struct err *e)
   log_at (LOG_NOTICE, "broker.started",
           "version=%s instance=%s epoch=%lld leases=%zu providers=%zu", PACKAGE_VERSION,
           b->instance, (long long) b->epoch, b->leases.n, b->providers.n);
+  if (ballast_full (&b->ballast))
+    feed_alarm (b, "disk-full", "there was no room at the start: nothing new is begun; make room");
   freeze_start (b);
   identity_sweep (b);
   wake_all (b);

@@ -144,6 +144,28 @@ forget_over (struct broker *b)
   b->some_over = false;
 }
 
+void
+turn_disk (struct broker *b)
+{
+  char text[300];
+
+  switch (ballast_look (&b->ballast)) {
+  case BALLAST_GIVEN_UP:
+    snprintf (text, sizeof text,
+              "the disk of %.150s is full: releases go on in the room that was kept for them, "
+              "nothing new is begun; make room",
+              b->conf.broker.state_dir);
+    feed_alarm (b, "disk-full", text);
+    break;
+  case BALLAST_MADE:
+    log_at (LOG_NOTICE, "disk.room", "state_dir=%s", b->conf.broker.state_dir);
+    feed_broker (b, "disk-room", "the disk has room again");
+    break;
+  case BALLAST_SAME:
+    break;
+  }
+}
+
 int
 turn_end (void *broker)
 {
@@ -159,8 +181,12 @@ turn_end (void *broker)
 
     store_put_meta (b->store, "memory", text);
   }
+  if (store_dirty (b->store))
+    turn_disk (b);
   if (store_dirty (b->store) && store_commit (b->store, &e) < 0) {
     log_at (LOG_CRIT, "store.failed", "error=\"%s\" action=exit", e.text);
+    if (e.kind == ERR_UNAVAILABLE) /* a quota, say, that the look did not show */
+      ballast_drop (&b->ballast);
     b->exit_code = 1;
     loop_stop (b->loop);
     turn_unsay (b, 0);

@@ -6,8 +6,14 @@ test_base_t_LDADD     = libbase.la
 
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
 TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py tests/system/books.py
-EXTRA_DIST     += %D%/old/store-v1.sql %D%/system/books.py %D%/system/restore.py
+EXTRA_DIST     += %D%/old/store-v1.sql %D%/system/books.py %D%/system/restore.py %D%/system/full_disk.py %D%/system/sweep_store.py
 EXTRA_DIST     += %D%/unit/tap.h %D%/venv.py %D%/requirements.txt
+
+# Preloaded into the daemon: writes and syncs of its books that fail.
+io_fault_la_SOURCES = %D%/faults/io-fault.c
+io_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+io_fault_la_LIBADD  = -ldl
+check_LTLIBRARIES  += io-fault.la
 
 SYSTEM_TESTS += \
 	tests/system/accounts.py \
@@ -23,6 +29,8 @@ SYSTEM_TESTS += \
 	tests/system/cross_cloud.py \
 	tests/system/standalone.py \
 	tests/system/restore.py \
+	tests/system/full_disk.py \
+	tests/system/sweep_store.py \
 	tests/system/pages.py \
 	tests/system/upkeep.py \
 	tests/system/watch.py \

@@ -6,6 +6,9 @@ N-th frame to a child, and with the child killed there instead, for N = 1, 2, ..
 After each kill the daemon is started again and the same commands are sent again with the same keys.  Then: one
 machine while the lease is ready, none afterwards, and never two at once.
 
+$GPUB_SWEEP_STORE=1 instead makes the N-th write to the books fail with ENOSPC or EIO, or the N-th sync of them: the
+daemon exits, and is started again.
+
 $GPUB_SWEEP_CLUSTER=1 joins a cluster too.  $GPUB_SWEEP_STRIDE=4 takes every fourth point, $GPUB_SWEEP_FROM=7 begins
 at the seventh, $GPUB_SWEEP_POINT=commit,+ takes one kind only.
 """
@@ -21,7 +24,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "node
 import cluster  # noqa: E402
 import node  # noqa: E402
 import pool  # noqa: E402
-from broker import Broker, Cloud, Refused, Tap, spoke  # noqa: E402
+from broker import BUILD, Broker, Cloud, Refused, Tap, spoke  # noqa: E402
 
 t = Tap()
 WHY = node.missing()
@@ -33,8 +36,12 @@ if "GPUB_NODES" not in os.environ:
 
 WORKERS = 3
 MACHINES = 2  # a lease may have one that goes and one that comes
+STORE = os.environ.get("GPUB_SWEEP_STORE") == "1"
 JOIN = os.environ.get("GPUB_SWEEP_CLUSTER") == "1"
-LIMIT = 400  # no run of a rent and a release has so many points
+LIMIT = 4000 if STORE else 400  # no run of a rent and a release has so many points
+
+
+QUIET = {"LD_PRELOAD": "", "GPUB_TEST_IO": "", "GPUB_TEST_KILL": ""}
 
 
 class Run:
@@ -46,7 +53,7 @@ class Run:
     def alive(self):
         if self.b.proc.poll() is not None:
             self.deaths += 1
-            self.b.start(GPUB_TEST_KILL="")
+            self.b.start(**QUIET)
 
     def persist(self, fn, seconds, what):
         """fn until it answers; a dead daemon is started again, a question without an answer asked again."""
@@ -114,10 +121,10 @@ class Worker(threading.Thread):
         before = len(self.cloud.control("GET", "/machines"))
         try:
             self.b.stop()
-            self.b.start(wait=False, GPUB_TEST_KILL=str(point))
+            self.b.start(wait=False, **point.env())
             run = Run(self.b, self.cloud, point)
             run.go()
-            hit = run.deaths or self.b.logged("child.down")
+            hit = run.deaths or self.b.logged("child.down") or self.b.logged("io-fault met")
             self.todo.done(point, hit, len(self.cloud.control("GET", "/machines")) - before, None)
         except Exception as e:
             self.todo.done(point, True, 0, f"{type(e).__name__}: {str(e)[:1500]}".replace("\n", " | "))
@@ -132,6 +139,11 @@ class Point:
     def __str__(self):
         return f"{self.kind}:{self.n}{self.suffix}"
 
+    def env(self):
+        if STORE:
+            return {"LD_PRELOAD": f"{BUILD}/.libs/io-fault.so", "GPUB_TEST_IO": str(self)}
+        return {"GPUB_TEST_KILL": str(self)}
+
 
 class Todo:
     """The points of one kind after the other; a kind is over when a run got through unharmed."""
@@ -145,8 +157,9 @@ class Todo:
         with self.lock:
             for kind in self.kinds:
                 if kind not in self.over and self.next[kind] < LIMIT:
-                    self.next[kind] += self.stride
-                    return Point(kind[0], self.next[kind] - self.stride, kind[1])
+                    n = self.next[kind]
+                    self.next[kind] += max(1, self.stride // 4) if kind[0] == "sync" else self.stride
+                    return Point(kind[0], n, kind[1])
         return None
 
     def done(self, point, hit, machines, why):
@@ -164,6 +177,8 @@ class Todo:
 
 def main():
     kinds = [("commit", ""), ("commit", "+"), ("frame", ""), ("child-frame", "")]
+    if STORE:
+        kinds = [("sync", ":EIO"), ("write", ":ENOSPC"), ("write", ":EIO")]
     if os.environ.get("GPUB_SWEEP_POINT"):
         kinds = [tuple((os.environ["GPUB_SWEEP_POINT"] + ",").split(",")[:2])]
     stride = int(os.environ.get("GPUB_SWEEP_STRIDE", 1))
