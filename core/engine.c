@@ -144,6 +144,13 @@ remember_success (struct lease *l)
   memory_success (l->broker->memory, &what, now_ms ());
 }
 
+/* Nobody can start another machine with it now, and it may hold anything. */
+static void
+forget_user_data (struct lease *l)
+{
+  json_object_del (l->request, "user_data");
+}
+
 static void
 act (struct lease *l, unsigned actions)
 {
@@ -151,6 +158,8 @@ act (struct lease *l, unsigned actions)
 
   if (actions & LACT_ENDED)
     l->ended_ms = now_ms ();
+  if (actions & (LACT_ENDED | LACT_RENT_DONE))
+    forget_user_data (l);
   if (actions & LACT_ENDED && lease_lent_key (l))
     identity_drop (l);
   if (actions & LACT_KEEP)

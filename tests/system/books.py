@@ -3,6 +3,7 @@
 
 Also: a WAL left by kill -9, an older version migrated forward, and a request that fails in the store alone.
 """
+import base64
 import json
 import os
 import shutil
@@ -59,6 +60,21 @@ def left_behind(b):
     t.ok(os.path.getsize(f"{b.state}/gpubroker.db-wal") > 0, "kill -9 leaves a WAL behind")
     b.start()
     t.eq(b.lease("first")["id"], lease, "and the next start has all that was in it")
+
+
+def user_data(b):
+    """It may hold anything, so it stays only as long as another machine may be started with it."""
+    canary = base64.b64encode(b"#!/bin/sh\n: canary-user-data-51c7\n").decode()
+    lease = b.accepted("rent", {"key": "u", "filter": H100, "user_data": canary})["lease"]
+    b.wait_state(lease, "booting")
+    t.ok(canary in repr(sql(b, "SELECT doc FROM lease")), "user data is in the books while the rent may need it")
+    b.accepted("release", {"key": "ur", "lease": lease})
+    b.wait_state(lease, "failed-empty", "released")
+    b.stop()
+    left = [name for name in os.listdir(b.state) if os.path.isfile(f"{b.state}/{name}")
+            and canary.encode() in open(f"{b.state}/{name}", "rb").read()]
+    t.eq(left, [], "and in no byte of them afterwards")
+    b.start()
 
 
 def second(b):
@@ -258,7 +274,7 @@ def main():
     with Broker(GOOD) as b:
         os.chmod(b.dir, 0o711)
         b.offers_there()
-        for fn in (left_behind, second):
+        for fn in (left_behind, user_data, second):
             t.run(fn, b)
         b.stop()
         for fn in (damaged, other_versions, unreadable, rights, older):

@@ -3,8 +3,10 @@
 
 What the cloud's API does wrong must change nothing about what is rented.
 """
+import base64
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -23,15 +25,27 @@ if "GPUB_NODES" not in os.environ:
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine_hook.py")
 HOOKS = ("--on-create", f"{HOOK} create", "--on-delete", f"{HOOK} destroy")
+CANARY = base64.b64encode(b"#!/bin/sh\n: canary-user-data-51c7\n").decode()
 H100 = {"gpu": [{"model": "H100", "min": 1, "max": 1}]}
 
 
+def in_rows(b):
+    db = sqlite3.connect(f"{b.state}/gpubroker.db")
+    try:
+        return [table for table in ("lease", "attempt", "op", "event") for row in db.execute(f"SELECT * FROM {table}")
+                if CANARY in repr(row)] + [row for row in db.execute("SELECT * FROM log") if CANARY in repr(row)]
+    finally:
+        db.close()
+
+
 def happy(b, cloud):
-    a = b.accepted("rent", {"key": "k1", "name": "one", "filter": H100})
+    want = {"key": "k1", "name": "one", "filter": H100, "user_data": CANARY}
+    a = b.accepted("rent", want)
     lease = b.wait_state(a["lease"], "ready")
     t.eq(len(cloud.machines()), 1, "one machine exists")
     t.eq(lease["machine"]["state"], "running", "and the lease knows it")
-    again = b.accepted("rent", {"key": "k1", "name": "one", "filter": H100})
+    t.ok(not in_rows(b), "the user data is in no row of the books any more")
+    again = b.accepted("rent", want)
     t.eq(again["lease"], a["lease"], "the same key is the same lease")
     try:
         b.accepted("rent", {"key": "k1", "name": "one", "filter": {"gpu": [{"model": "A100"}]}})
