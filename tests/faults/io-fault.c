@@ -69,27 +69,30 @@ fails (const char *point, int fd)
   return true;
 }
 
+/* The build hides symbols unless told. */
+#define SEEN __attribute__ ((__visibility__ ("default")))
+
 #define REAL(name) ((__typeof__ (&name)) (void *) dlsym (RTLD_NEXT, #name))
 
-ssize_t
+SEEN ssize_t
 pwrite (int fd, const void *bytes, size_t n, off_t at)
 {
   return fails ("write", fd) ? -1 : REAL (pwrite) (fd, bytes, n, at);
 }
 
-ssize_t
+SEEN ssize_t
 pwrite64 (int fd, const void *bytes, size_t n, off64_t at)
 {
   return fails ("write", fd) ? -1 : REAL (pwrite64) (fd, bytes, n, at);
 }
 
-int
+SEEN int
 fsync (int fd)
 {
   return fails ("sync", fd) ? -1 : REAL (fsync) (fd);
 }
 
-int
+SEEN int
 fdatasync (int fd)
 {
   return fails ("sync", fd) ? -1 : REAL (fdatasync) (fd);
