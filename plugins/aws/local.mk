@@ -41,13 +41,13 @@ test_aws_t_SOURCES = tests/unit/aws_parts.c
 test_aws_t_LDADD   = libaws.la $(JANSSON_LIBS) $(CRYPTO_LIBS) $(XML_LIBS) -lm
 check_PROGRAMS += test_aws.t
 TESTS          += test_aws.t
-SYSTEM_TESTS   += tests/system/aws_plugin.py tests/system/rent_aws.py
+SYSTEM_TESTS   += tests/system/aws_plugin.py tests/system/aws_moto.py tests/system/rent_aws.py
 if HAVE_POD2MAN
 man_MANS   += %D%/gpubroker-aws.7
 endif
 endif
 EXTRA_DIST += \
 	%D%/gpubroker-aws.pod \
-	tests/system/aws_plugin.py tests/system/rent_aws.py \
+	tests/system/aws_plugin.py tests/system/aws_moto.py tests/system/rent_aws.py \
 	tests/clouds/aws.py tests/clouds/aws_catalog.py \
 	$(NULL)

@@ -22,14 +22,18 @@ append (struct query *q, const char *text, size_t len)
   q->text[q->len] = '\0';
 }
 
+/* A space is "+", as AWS's own clients write it: some verifiers write the form anew, and check
+ * that.
+ */
 static void
 append_escaped (struct query *q, const char *text)
 {
   for (; *text; text++) {
     unsigned char c = (unsigned char) *text;
-    char out[4];
+    char out[4] = "+";
 
-    snprintf (out, sizeof out, isalnum (c) || strchr ("-._~", c) ? "%c" : "%%%02X", c);
+    if (c != ' ')
+      snprintf (out, sizeof out, isalnum (c) || strchr ("-._~", c) ? "%c" : "%%%02X", c);
     append (q, out, strlen (out));
   }
 }

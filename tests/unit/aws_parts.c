@@ -407,7 +407,7 @@ test_query (void)
   query_filter (&q, "state", "x");
   query_int (&q, "MaxResults", 5);
   is_str (q.text,
-          "Action=DescribeInstances&Filter.1.Name=tag%3Aa&Filter.1.Value.1=b%20c&Filter.1.Value.2=%"
+          "Action=DescribeInstances&Filter.1.Name=tag%3Aa&Filter.1.Value.1=b+c&Filter.1.Value.2=%"
           "2B%2F%3D~"
           "&Filter.2.Name=state&Filter.2.Value.1=x&MaxResults=5",
           "a query");
