@@ -20,6 +20,7 @@ enum {
   USER_DATA_MAX = 12 * 1024, /* what is left of it for the caller */
   YOUNG_MS = 5 * 60 * 1000,  /* an id that is not found may be too new to be known */
   VISIBILITY_LAG_MS = 2 * 60 * 1000,
+  REMOVED_MS = 2 * 3600 * 1000, /* longer than a terminated machine is shown */
   DISK_MAX_GIB = 16384,
 };
 
@@ -203,7 +204,10 @@ bool instance_id (const json_t *row, char id[static FIELD_MAX]);
 uint32_t instance_state (const json_t *row);
 const char *tag_get (const json_t *row, const char *key);
 uint64_t tags_take (const json_t *row, struct gpub_kv *tags, uint64_t max);
-int32_t instance_emit (const struct ctx *c, const json_t *row, uint64_t price);
+/* Ended before it ever ran. */
+bool instance_refused (const json_t *row);
+/* refused: show it as an error, not as its end. */
+int32_t instance_emit (const struct ctx *c, const json_t *row, uint64_t price, bool refused);
 
 /* machines.c */
 bool id_valid (const char *id, const char *prefix);

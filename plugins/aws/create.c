@@ -22,6 +22,7 @@ struct launch {
   const struct order *o;
   const char *user_data; /* base64 */
   bool doubt;            /* a request under this token may have made the machine */
+  bool made;             /* and this one did */
 };
 
 static void
@@ -141,7 +142,7 @@ request (const struct launch *l, const json_t *place)
 
 /* One was asked for; should there be more, every one is the broker's to know. */
 static int32_t
-take_answer (const struct launch *l, const json_t *answer, uint64_t price)
+take_answer (struct launch *l, const json_t *answer, uint64_t price)
 {
   const json_t *row;
   char id[FIELD_MAX];
@@ -152,7 +153,8 @@ take_answer (const struct launch *l, const json_t *answer, uint64_t price)
     if (!instance_id (row, id))
       continue;
     taken++;
-    if ((rc = instance_emit (l->c, row, price)) != GPUB_OK)
+    l->made = true;
+    if ((rc = instance_emit (l->c, row, price, false)) != GPUB_OK)
       return rc;
   }
   return taken ? GPUB_OK
@@ -230,7 +232,8 @@ run (struct launch *l, const char *key, size_t place)
     if (l->c->s->host->ms_left (l->c->call) < LEAST_MS)
       break; /* the reason is the last zone's */
   }
-  if (rc != GPUB_E_UNKNOWN && rc != GPUB_E_CONFLICT)
+  /* What made a machine is kept until that is removed: the same create again has to find it. */
+  if (!l->made && rc != GPUB_E_UNKNOWN && rc != GPUB_E_CONFLICT)
     l->c->s->host->state_put (l->c->call, key, NULL, 0);
   return rc;
 }
@@ -246,11 +249,22 @@ saved_order (const struct ctx *c, const char *key)
   return json_loadb (bytes, n, 0, NULL);
 }
 
+static bool
+same_offer (const struct order *o, const json_t *saved)
+{
+  return strcmp (json_str (saved, "region", ""), o->region) == 0 &&
+         strcmp (json_str (saved, "type", ""), o->type) == 0 &&
+         json_i64 (saved, "market", -1) == o->market;
+}
+
 static int32_t
 order_get (const struct ctx *c, struct launch *l, const char *key, struct order *o, size_t *place)
 {
   json_auto_t *saved = saved_order (c, key);
 
+  if (saved && !same_offer (o, saved))
+    return plug_error (c->err, GPUB_E_CONFLICT, "this token was used for %.40s in %.40s before",
+                       json_str (saved, "type", "?"), json_str (saved, "region", "?"));
   if (saved && order_load (o, place, saved)) {
     l->doubt = true;
     return GPUB_OK;

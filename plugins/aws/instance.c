@@ -18,13 +18,33 @@ static const struct plug_word states[] = {
   { "stopping", GPUB_STATE_STOPPING },      { "stopped", GPUB_STATE_STOPPED },
 };
 
-static const struct plug_word reasons[] = {
-  { "Server.InsufficientInstanceCapacity", GPUB_E_CAPACITY },
-  { "Server.SpotInstanceTermination", GPUB_E_CAPACITY },
-  { "Client.VolumeLimitExceeded", GPUB_E_QUOTA },
-  { "Client.InstanceInitiatedShutdown", GPUB_OK },
-  { "Client.UserInitiatedShutdown", GPUB_OK },
+/* late: the machine never ran, so this is a refusal and no end. */
+static const struct {
+  const char *code;
+  int32_t kind;
+  bool late;
+} reasons[] = {
+  { "Server.InsufficientInstanceCapacity", GPUB_E_CAPACITY, true },
+  { "Server.InternalError", GPUB_E_CAPACITY, true },
+  { "Client.VolumeLimitExceeded", GPUB_E_QUOTA, true },
+  { "Client.InternalError", GPUB_E_INVALID, true },
+  { "Server.SpotInstanceTermination", GPUB_E_CAPACITY, false },
 };
+
+static bool
+ended (uint32_t state)
+{
+  return state == GPUB_STATE_GONE || state == GPUB_STATE_DELETING;
+}
+
+bool
+instance_refused (const json_t *row)
+{
+  for (size_t i = 0; ended (instance_state (row)) && i < N_ELEMENTS (reasons); i++)
+    if (strcmp (sub_str (row, "stateReason", "code", ""), reasons[i].code) == 0)
+      return reasons[i].late;
+  return false;
+}
 
 bool
 instance_id (const json_t *row, char id[static FIELD_MAX])
@@ -93,15 +113,15 @@ fill_times (const struct ctx *c, struct gpub_machine *m, const json_t *row)
 static void
 fill_reason (struct gpub_machine *m, const json_t *row)
 {
-  if (m->state != GPUB_STATE_GONE && m->state != GPUB_STATE_DELETING)
-    return;
-  m->fail_kind =
-      plug_word (reasons, N_ELEMENTS (reasons), sub_str (row, "stateReason", "code", ""), GPUB_OK);
-  m->fail_text = some (sub_str (row, "stateReason", "message", ""));
+  for (size_t i = 0; ended (m->state) && i < N_ELEMENTS (reasons); i++)
+    if (strcmp (sub_str (row, "stateReason", "code", ""), reasons[i].code) == 0)
+      m->fail_kind = (uint32_t) reasons[i].kind;
+  if (ended (m->state))
+    m->fail_text = some (sub_str (row, "stateReason", "message", ""));
 }
 
 int32_t
-instance_emit (const struct ctx *c, const json_t *row, uint64_t price)
+instance_emit (const struct ctx *c, const json_t *row, uint64_t price, bool refused)
 {
   const char *request = json_str (row, "spotInstanceRequestId", "");
   const struct gpub_resource spot = {
@@ -133,5 +153,7 @@ instance_emit (const struct ctx *c, const json_t *row, uint64_t price)
 
   fill_times (c, &m, row);
   fill_reason (&m, row);
+  if (refused)
+    m.state = GPUB_STATE_ERROR;
   return c->s->host->emit_machine (c->call, &m);
 }

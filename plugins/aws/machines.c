@@ -77,6 +77,16 @@ ref_check (const struct ctx *c, const struct gpub_ref *ref)
   return GPUB_OK;
 }
 
+/* What was refused late shows as that until somebody removed it, and as its end from then on.  A
+ * new process does not know: it is removed once more then. */
+static bool
+was_removed (const struct ctx *c, const struct gpub_ref *ref)
+{
+  json_auto_t *known = cache_get (c, ref->id, REMOVED_MS);
+
+  return known;
+}
+
 int32_t
 aws_get (void *self, struct gpub_call *call, const struct gpub_ref *ref, struct gpub_error *err)
 {
@@ -88,7 +98,9 @@ aws_get (void *self, struct gpub_call *call, const struct gpub_ref *ref, struct 
     return resources_get (&c, ref);
   if (rc == GPUB_OK)
     rc = instance_read (&c, ref, &row);
-  return rc == GPUB_OK ? instance_emit (&c, row, 0) : rc;
+  return rc == GPUB_OK
+             ? instance_emit (&c, row, 0, instance_refused (row) && !was_removed (&c, ref))
+             : rc;
 }
 
 /* ---- All ---- */
@@ -140,7 +152,7 @@ take (struct listing *l, const json_t *row)
       instance_state (row) == GPUB_STATE_GONE)
     return GPUB_OK;
   json_object_set_new (l->seen, id, json_true ());
-  return instance_emit (l->c, row, 0);
+  return instance_emit (l->c, row, 0, false);
 }
 
 static int32_t

@@ -43,6 +43,14 @@ terminate (const struct ctx *c, const struct gpub_ref *ref)
   return verdict (c, ref, ec2_change (c, "terminate instance", &q, 0, NULL));
 }
 
+static void
+note_removed (const struct ctx *c, const struct gpub_ref *ref)
+{
+  json_auto_t *yes = json_true ();
+
+  cache_put (c, ref->id, yes);
+}
+
 /* The request first: it could ask for another machine.  Its failure does not keep this one. */
 int32_t
 aws_remove (void *self, struct gpub_call *call, const struct gpub_ref *ref, struct gpub_error *err)
@@ -55,6 +63,8 @@ aws_remove (void *self, struct gpub_call *call, const struct gpub_ref *ref, stru
   resources = resources_remove (&c, ref);
   if (ref->id && *ref->id)
     rc = terminate (&c, ref);
+  if (rc == GPUB_OK && ref->id && *ref->id)
+    note_removed (&c, ref);
   if (rc == GPUB_OK)
     rc = resources;
   if (rc == GPUB_OK)

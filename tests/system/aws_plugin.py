@@ -432,7 +432,11 @@ def test_crash():
                 same((r.kind, len(r.machines)), ("ok", 1), r.text)
                 same((len(c.alive()), c.alive()[0]["id"]), (want, r.machines[0]["id"]), fault)
                 same(c.sent()[-1], c.sent()[-2], "the very same request")
-                same([n for n in os.listdir(state) if n.startswith("create-")], [], "and the note is gone")
+                r = p.call("create", args)
+                same((r.kind, len(c.alive())), ("ok", 1), "and once more")
+                same(p.call("create", dict(args, offer_ref=H100)).kind, "conflict", "the token of something else")
+                same(p.call("remove", Provider.ref(r.machines[0], token="tok-1")).kind, "ok")
+                same([n for n in os.listdir(state) if n.startswith("create-")], [], "removed, the note is gone")
             c.plugin = Provider("aws", options={"endpoint": c.fake.url}, secrets=PAIR)  # for the end of the test
 
 
@@ -460,8 +464,9 @@ def test_refused_late():
         c.call("list")
         c.wait("gone")
         now = c.get(m).machines[0]
-        same((now["state"], now["fail_kind"], now["fail_text"]), ("gone", "capacity", "no capacity"))
+        same((now["state"], now["fail_kind"], now["fail_text"]), ("error", "capacity", "no capacity"))
         same(c.remove(m).kind, "ok")
+        same(c.get(m).machines[0]["state"], "gone", "removed, it is its end")
         same(c.fake.get("volumes"), [])
 
 
