@@ -47,7 +47,7 @@ static int
 read_hello (struct fake *f, struct err *e)
 {
   int64_t end = clock_boot_ms () + START_MS;
-  char line[LINE_MAX_];
+  char line[LINE_MAX_] = "";
   size_t n = 0;
 
   while (n < sizeof line - 1 && !memchr (line, '\n', n)) {

@@ -330,9 +330,12 @@ remove_all_made (struct test *t)
 {
   bool failed = t->failed;
 
-  for (int tries = 0; tries < 3; tries++)
-    if (each_made (t, ask_remove) & each_made (t, wait_gone))
+  for (int tries = 0; tries < 3; tries++) {
+    bool asked = each_made (t, ask_remove), gone = each_made (t, wait_gone);
+
+    if (asked && gone)
       break;
+  }
   for (size_t i = 0; i < t->made.n; i++)
     if (!t->made.at[i]->gone) {
       printf ("# STILL THERE: machine %s of token %s: %s\n", t->made.at[i]->id,
