@@ -162,7 +162,7 @@ send_once (const struct ctx *c, const struct method *m, const char *key, const u
   if (!url_of (c->s, m, url) || asprintf (&bearer, "Bearer %s", token) < 0)
     return plug_error (c->err, GPUB_E_INVALID, "%s: the URL is longer than %d bytes", m->what,
                        URL_MAX);
-  c->err->provider_code[0] = '\0';
+  c->err->provider_code[0] = c->err->request_id[0] = '\0';
   headers[3].value = bearer;
   snprintf (timeout, sizeof timeout, "%um", c->s->host->ms_left (c->call));
   rc = c->s->host->http (c->call, &q, &r, c->err);

@@ -15,6 +15,7 @@ libnebius_la_SOURCES = \
 	%D%/machines.c \
 	%D%/nebius.h \
 	%D%/offers.c \
+	%D%/order.c \
 	%D%/price.c \
 	%D%/projects.c \
 	%D%/remove.c \
@@ -54,5 +55,5 @@ EXTRA_DIST += \
 	%D%/api.proto \
 	%D%/gpubroker-nebius.pod \
 	tests/system/nebius_plugin.py tests/system/rent_nebius.py \
-	tests/clouds/nebius.py tests/clouds/nebius_api.py tests/clouds/nebius_catalog.py \
+	tests/clouds/nebius.py tests/clouds/nebius_api.py tests/clouds/nebius_catalog.py tests/clouds/nebius_wire.py \
 	$(NULL)

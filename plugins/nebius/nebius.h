@@ -169,6 +169,20 @@ int32_t nebius_list_offers (void *self, struct gpub_call *, const struct gpub_of
  * *why: refused.  The caller frees. */
 char *user_data_make (const struct gpub_create *a, const char **why);
 
+/* ---- order.c */
+struct order {
+  struct seat seat;
+  char region[FIELD_MAX], subnet[FIELD_MAX], image[FIELD_MAX], key[40];
+  bool subnet_is_default;
+  uint32_t disk_gib;
+  uint64_t price; /* all in */
+  char *user_data;
+};
+/* GPUB_E_NOT_FOUND: nothing has this name.  Else *there when it is this attempt's machine. */
+int32_t order_look (const struct ctx *c, const struct gpub_create *a, const struct order *o,
+                    bool *there);
+int32_t order_send (const struct ctx *c, const struct gpub_create *a, struct order *o);
+
 /* ---- create.c */
 int32_t nebius_create (void *self, struct gpub_call *, const struct gpub_create *,
                        struct gpub_error *);

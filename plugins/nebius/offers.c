@@ -16,7 +16,7 @@ enum { DISK_DEFAULT_GIB = 100 };
 struct walk {
   const struct ctx *c;
   const struct project *p;
-  const struct images *images;
+  struct images images;
   const struct seat *only;
   enum price_how how; /* PRICE_KNOWN once time is short or the calculator fails */
   uint32_t reserve_ms;
@@ -88,7 +88,7 @@ static int32_t
 emit (struct walk *w, const struct sold *s, const struct seat *seat, uint32_t market)
 {
   char ref[REF_MAX], gpu[FIELD_MAX] = "", type[2 * FIELD_MAX];
-  const json_t *image = image_choose (w->c->s, w->images, s->platform, s->preset, NULL);
+  const json_t *image = image_choose (w->c->s, &w->images, s->platform, s->preset, NULL);
   const char *driver = json_str (image, "driver", "");
   struct gpub_offer o = {
     .size = sizeof o,
@@ -176,18 +176,16 @@ catalog_of (const struct walk *w, struct catalog *advice)
 static int32_t
 walk_project (struct walk *w, struct catalog *advice)
 {
-  struct images images = { NULL };
   int32_t rc = catalog_of (w, advice);
 
   if (rc == GPUB_OK)
-    rc = images_read (w->c, w->p->region, &images);
-  w->images = &images;
+    rc = images_read (w->c, w->p->region, &w->images);
   if (rc == GPUB_OK && price_disk_gib (w->c, w->p->region, w->p->id, w->how, &w->disk) != GPUB_OK)
     w->disk = 0;
   for (size_t i = 0; i < advice->n && rc == GPUB_OK; i++)
     if (strcmp (advice->at[i].region, w->p->region) == 0)
       rc = walk_sold (w, &advice->at[i]);
-  images_done (&images);
+  images_done (&w->images);
   return rc;
 }
 

@@ -41,6 +41,7 @@ class Reply:
         self.message, self.raw = body, None
         self.code, self.text, self.details, self.trailers = status or "OK", "", [], dict(headers or {})
         self.close = False
+        self.late = False  # an error after the headers; else it is all there is (Trailers-Only)
 
     status = property(lambda self: self.code)
 
@@ -97,7 +98,7 @@ def hang(reply, f):
 
 
 def code_after(reply, f):
-    reply.code, reply.text = f.get("code", "UNAVAILABLE"), f.get("message", "try again")
+    reply.code, reply.text, reply.late = f.get("code", "UNAVAILABLE"), f.get("message", "try again"), True
 
 
 def garbage(reply, f):
@@ -123,7 +124,7 @@ def empty(reply, f):
 
 
 AFTER = {
-    "lost-reply": lost, "hang": hang, "code-after": code_after, "garbage": garbage, "huge": huge, "truncated": truncated,
+    "lost-reply": lost, "hang": hang, "short-body": lost, "bad-gateway": code_after, "code-after": code_after, "garbage": garbage, "huge": huge, "truncated": truncated,
     "bomb": bomb, "empty": empty, "set": set_fields,
     "empty-list": on_items(lambda rows, f: []),
     "partial-list": on_items(lambda rows, f: rows[:f.get("keep", len(rows) // 2)]),
@@ -147,10 +148,11 @@ class Call(grpc.GenericRpcHandler):
                 self.forwarder.cut(context.peer())
                 context.abort(grpc.StatusCode.UNAVAILABLE, "nobody hears this")
             context.set_trailing_metadata(tuple(reply.trailers.items()))
+            if reply.code == "OK" or reply.late:
+                context.send_initial_metadata((("x-request-id", "req-%08x" % random.getrandbits(32)),))
             if reply.code != "OK":
                 context.set_trailing_metadata((*reply.trailers.items(), ("grpc-status-details-bin", reply.status_bytes())))
                 context.abort(CODES[reply.code], reply.text)
-            context.send_initial_metadata((("x-request-id", "req-%08x" % random.getrandbits(32)),))
             return reply.bytes()
 
         return grpc.unary_unary_rpc_method_handler(unary)

@@ -321,7 +321,6 @@ def test_create_refused():
             same((r.code, "preset" in r.text), ("BadRequest", True), r.text)
         if fault["kind"] == "quota":
             same((r.code, "limit of 8" in r.text), ("QuotaFailure", True), r.text)
-        assert r.request_id is not None
 
     with Cloud() as c:
         check_refusals(c, [
@@ -347,6 +346,17 @@ def test_create_in_doubt():
         same(len(c.truth()), 7)
     with Cloud() as c:
         check_lost(c)
+
+
+def test_error_after_headers():
+    """an error after the headers carries the cloud's id of the request; one that is all there is has none"""
+    with Cloud() as c:
+        c.fake.fault("create", "code-after", code="INTERNAL", message="100% \u00fc")
+        r = c.create()
+        same((r.kind, r.code, "100% \u00fc" in r.text, r.request_id[:4]), ("unknown", "INTERNAL", True, "req-"), r.text)
+        c.fake.fault("info", "code", code="PERMISSION_DENIED", times=-1)
+        r = c.get(c.find().machines[0])
+        same((r.kind, r.code, r.request_id), ("auth", "PERMISSION_DENIED", ""))
 
 
 def test_create_cancelled():
