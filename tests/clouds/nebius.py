@@ -196,9 +196,8 @@ class Nebius(fake.Cloud):
                 "status": {"region": region, "container_state": state, "suspension_state": 1}}
 
     def tenants(self, request):
-        a = self.answer_of(request)
-        return self.page(request, a, [type(a).DESCRIPTOR.fields_by_name["items"].message_type._concrete_class(
-            metadata={"id": nebius_catalog.TENANT, "name": "acme"})])
+        row = N("nebius.iam.v1.Container")(metadata={"id": nebius_catalog.TENANT, "name": "acme"})
+        return self.page(request, self.answer_of(request), [row])
 
     def projects(self, request):
         if request.message.parent_id != nebius_catalog.TENANT:
@@ -567,10 +566,12 @@ def main():
     tls, plain = wire.serve_tokens(cloud.exchange, cloud.metadata, opt.bind, pair)
     control = fake.serve(cloud, opt.bind, 0)
     url = "https://%s:%d" % (opt.bind, forwarder.port)
-    print(json.dumps({"url": url, "control": "http://%s:%d%s" % (opt.bind, control.server_port, fake.CONTROL), "provider": {
-        "endpoint": url, "ca_file": ca, "token_url": "https://%s:%d/oauth2/token/exchange" % (opt.bind, tls.server_port),
-        "secrets": {"credentials": json.dumps(cloud.account.credentials)}},
-        "vm_token_url": "http://%s:%d/v1/iam/sa/token" % (opt.bind, plain.server_port)}), flush=True)
+    exchange = "https://%s:%d/oauth2/token/exchange" % (opt.bind, tls.server_port)
+    print(json.dumps({
+        "url": url, "control": "http://%s:%d%s" % (opt.bind, control.server_port, fake.CONTROL), "ca_file": ca,
+        "vm_token_url": "http://%s:%d/v1/iam/sa/token" % (opt.bind, plain.server_port),
+        "provider": {"endpoint": url, "ca_file": ca, "token_url": exchange,
+                     "secrets": {"credentials": json.dumps(cloud.account.credentials)}}}), flush=True)
     fake.wait_for_the_end(opt.stay)
     grpc_server.stop(0)
 

@@ -4,6 +4,7 @@
 
 So the bytes of our plugin are judged by the cloud's field numbers, not by ours.  Needs the venv of tests/venv.py.
 """
+import functools
 import importlib
 import sys
 import sysconfig
@@ -34,10 +35,12 @@ def load():
         add(name)
 
 
+@functools.cache
 def message(name):
     return message_factory.GetMessageClass(POOL.FindMessageTypeByName(name))
 
 
+@functools.cache
 def method(path):
     """(request class, answer class) of /package.Service/Method."""
     service, name = path.strip("/").split("/")

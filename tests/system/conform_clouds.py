@@ -4,7 +4,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from kit import PROVIDERS, all_cases, cases, clean, judge
+from kit import PROVIDERS, all_cases, cases, clean, judge, why_not
 from provider_harness import Skip, tap
 
 # What a provider may leave out: capabilities that it has not, and what cannot be forced upon one's own machines.
@@ -12,6 +12,7 @@ MAY_SKIP = {
     "shadeform": {"options-missing", "create-twice", "other-shape", "console"},
     "hyperstack": {"options-missing", "create-twice", "other-shape", "not-after"},
     "aws": {"options-missing", "secret-missing"},
+    "nebius": {"options-missing", "secret-missing", "not-after", "console"},
     "static": {"options-type", "secret-missing", "wrong-key", "not-after", "console", "foreign", "rate-limited",
                "refused-key", "no-absence", "get-faults", "create-lost", "create-garbled", "create-timeout",
                "out-of-stock", "late-refusal", "vanished", "remove-lost", "cancel", "paging"},
@@ -20,6 +21,8 @@ MAY_SKIP = {
 
 def whole(name):
     def test():
+        if why_not(name):
+            raise Skip(why_not(name))
         v = judge(name)
         clean(v)
         assert set(v.skipped) == MAY_SKIP[name], v
@@ -31,8 +34,8 @@ def whole(name):
 
 def valgrind(name):
     def test():
-        if not shutil.which("valgrind"):
-            raise Skip("no valgrind")
+        if why_not(name) or not shutil.which("valgrind"):
+            raise Skip(why_not(name) or "no valgrind")
         if "-fsanitize" in open(os.path.join(os.environ.get("GPUB_BUILDDIR", "."), "Makefile")).read():
             raise Skip("a sanitizer is in this build already")
         clean(judge(name, "--valgrind", *cases("probe", "offers", "life", "bad-offer")), "life")

@@ -6,6 +6,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, ".."))
+import venv  # noqa: E402
+
 SRC = os.path.join(HERE, "..", "..")
 BUILD = os.environ.get("GPUB_BUILDDIR", os.getcwd())
 CONFORM = os.path.join(BUILD, "gpubroker-conform")
@@ -21,9 +24,19 @@ PROVIDERS = {
     "hyperstack": ("hyperstack.py --api-key " + KEY, 'endpoint = "%{url}"; api_key_env = "KEY"; rate = 1000.0;'),
     "aws": ("aws.py --api-key " + KEY, 'endpoint = "%{url}"; access_key_id_env = "KEY_ID"; secret_access_key_env = "KEY"; '
                                        'imds = false; regions = [ "us-east-1" ]; rate = 1000.0;'),
+    "nebius": ("nebius.py --api-key " + KEY,
+               'endpoint = "%{url}"; ca_file = "%{ca_file}"; token_env = "KEY"; rate = 1000.0; '
+               'projects = [ "project-e00north" ];'),
     "static": (None, 'hosts = ( { address = "10.0.0.5"; gpu = "L40S"; price = 0.4; }, '
                      '{ address = "10.0.0.6"; gpu = "L40S"; price = 0.5; }, { address = "10.0.0.7"; price = 0.6; } );'),
 }
+
+
+def why_not(name):
+    """Why this provider cannot be judged here, or None."""
+    if not os.path.exists(os.path.join(BUILD, ".libs", name + ".so")):
+        return "the plugin was not built"
+    return "no Python packages: run tests/venv.py make" if name == "nebius" and not venv.python() else None
 
 
 class Verdict:
