@@ -91,37 +91,65 @@ freeze_holds (const struct broker *b)
   return b->freeze.clock || b->freeze.books;
 }
 
+static void
+freeze_books (struct broker *b, const char *why)
+{
+  char text[300];
+
+  if (b->freeze.books)
+    return;
+  snprintf (text, sizeof text,
+            "%s: an old or a cloned store? Nothing ends by itself; look at the orphans and leases, "
+            "then: gpubroker-cli providers resume broker",
+            why);
+  b->freeze.books = true;
+  store_put_meta (b->store, "books_frozen", "1");
+  feed_alarm (b, "books-old", text);
+}
+
+/* One that the operator had a look at, when he last said that all is well, does not freeze again.
+ */
+void
+freeze_unknown (struct broker *b, const char *machine, int64_t created_ms)
+{
+  int64_t thawed_ms = meta_number (b, "thawed_ms");
+  char why[160];
+
+  if (thawed_ms && created_ms <= thawed_ms)
+    return;
+  snprintf (why, sizeof why, "machine %.63s carries our mark and is of no attempt in these books",
+            machine);
+  freeze_books (b, why);
+}
+
 void
 freeze_number (struct broker *b, int64_t number)
 {
-  char text[300], floor[24];
+  char why[160], floor[24];
 
   if (number < b->next_lease)
     return;
-  snprintf (text, sizeof text,
-            "a machine carries our mark and lease number %lld, these books go up to %lld: an old "
-            "or a cloned store? Nothing ends by itself; look at the orphans, then: gpubroker-cli "
-            "providers resume broker",
+  snprintf (why, sizeof why,
+            "a machine carries our mark and lease number %lld, these books go up to %lld",
             (long long) number, (long long) b->next_lease - 1);
   if (number < NUMBER_MAX) { /* never give it out a second time */
     b->next_lease = number + 1;
     snprintf (floor, sizeof floor, "%lld", (long long) number);
     store_put_meta (b->store, "lease_floor", floor);
   }
-  if (b->freeze.books)
-    return;
-  b->freeze.books = true;
-  store_put_meta (b->store, "books_frozen", "1");
-  feed_alarm (b, "books-old", text);
+  freeze_books (b, why);
 }
 
 void
 freeze_thaw (struct broker *b, const char *who)
 {
   struct moment now;
+  char text[24];
 
   clock_moment (&now);
   note (b, &now);
+  snprintf (text, sizeof text, "%lld", (long long) now.wall_ms);
+  store_put_meta (b->store, "thawed_ms", text);
   store_put_meta (b->store, "books_frozen", "0");
   if (store_failed (b->store))
     return;

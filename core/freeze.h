@@ -25,6 +25,9 @@ bool freeze_holds (const struct broker *b);
 void freeze_number (struct broker *b, int64_t number);
 /* Lease numbers up to it were given out by other books than these. */
 int64_t freeze_floor (const struct broker *b);
+/* The same as freeze_number, for a machine of a lease that is in the books, and was made by no
+ * attempt of theirs; created_ms 0: not known. */
+void freeze_unknown (struct broker *b, const char *machine, int64_t created_ms);
 /* The admin says that all is well: as of now. */
 void freeze_thaw (struct broker *b, const char *who);
 

@@ -57,12 +57,15 @@ static bool
 known (struct provider *p, const json_t *machine, const struct mark *m)
 {
   struct attempt *a = live (p, m, machine);
-  struct lease *old = NULL;
+  struct lease *l = engine_lease (p->broker, m->lease), *old = NULL;
 
-  if (!a && !engine_lease (p->broker, m->lease)) {
-    old = store_lease (p->broker->store, m->lease);
+  if (!a && !l) {
+    l = old = store_lease (p->broker->store, m->lease);
     a = with_token (old, p, m->token, machine);
   }
+  if (l && !a && !l->adopted) /* every token is in the books before it is sent */
+    freeze_unknown (p->broker, json_str (machine, "name", "?"),
+                    json_i64 (machine, "created_ms", 0));
   if (!a) {
     lease_free (old);
     return false;
