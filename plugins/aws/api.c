@@ -100,6 +100,15 @@ skewed (const struct ctx *c, const struct request *q, const char *code, int64_t 
                      seconds < 0 ? "behind" : "ahead of");
 }
 
+/* Its text quotes what was signed, the session token included. */
+static bool
+quotes (const char *code)
+{
+  return strcmp (code, "SignatureDoesNotMatch") == 0 ||
+         strcmp (code, "InvalidSignatureException") == 0 ||
+         strcmp (code, "IncompleteSignature") == 0;
+}
+
 static int32_t
 refused (const struct ctx *c, const struct request *q, const struct gpub_http_response *r,
          const json_t *body)
@@ -120,6 +129,8 @@ refused (const struct ctx *c, const struct request *q, const struct gpub_http_re
       json_str (body, "RequestID", json_str (body, "RequestId", header (r, "x-amzn-requestid"))));
   if (kind == GPUB_E_AUTH && clock_skew (r, c->s->host->now_ms (c->call), &seconds))
     return skewed (c, q, code, seconds);
+  if (quotes (code))
+    text = "is the secret key the right one for this key id";
   return plug_error (c->err, kind, "%s%s%s: HTTP %d%s%s%s%.130s", q->what, c->region ? " in " : "",
                      c->region ? c->region : "", r->status, *code ? ": " : "", code,
                      *text ? ": " : "", text);

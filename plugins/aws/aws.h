@@ -22,9 +22,11 @@ enum {
   VISIBILITY_LAG_MS = 2 * 60 * 1000,
   REMOVED_MS = 2 * 3600 * 1000, /* longer than a terminated machine is shown */
   DISK_MAX_GIB = 16384,
+  ACCOUNT_MAX = 32,
 };
 
 #define TAG_NOT_AFTER "gpubroker-not-after"
+#define TAG_PRICE     "gpubroker-price" /* micro-dollars an hour, all in, at its launch */
 
 struct aws {
   const struct gpub_host *host;
@@ -104,6 +106,8 @@ int32_t ec2_change (const struct ctx *c, const char *what, struct query *q, uint
 int32_t ec2_pages (const struct ctx *c, const char *what, const struct query *q, const char *set,
                    json_t **rows);
 int32_t sts_read (const struct ctx *c, const char *what, struct query *q, json_t **out);
+int32_t account_read (const struct ctx *c, char account[static ACCOUNT_MAX], char *arn,
+                      size_t size);
 int32_t json_read (const struct ctx *c, const char *what, const char *service, const char *target,
                    const json_t *body, json_t **out);
 const char *sub_str (const json_t *j, const char *outer, const char *inner, const char *otherwise);
@@ -125,6 +129,7 @@ struct type {
   uint64_t vram_mib, ram_mib;
   uint32_t gpus, denominator, vcpus;
   bool metal, on_demand, spot;
+  bool usable; /* no GPU, or those of one kind that the image has a driver for */
 };
 bool type_read (const json_t *row, struct type *t);
 const char *type_interconnect (const struct type *t);
@@ -206,14 +211,17 @@ const char *tag_get (const json_t *row, const char *key);
 uint64_t tags_take (const json_t *row, struct gpub_kv *tags, uint64_t max);
 /* Ended before it ever ran. */
 bool instance_refused (const json_t *row);
-/* refused: show it as an error, not as its end. */
-int32_t instance_emit (const struct ctx *c, const json_t *row, uint64_t price, bool refused);
+/* account: whose it is, which comes back with its ref.  refused: show it as an error, not as its
+ * end. */
+int32_t instance_emit (const struct ctx *c, const json_t *row, const char *account, uint64_t price,
+                       bool refused);
 
 /* machines.c */
 bool id_valid (const char *id, const char *prefix);
 /* GPUB_E_NOT_FOUND only for what is old enough to be known. */
-int32_t instance_read (const struct ctx *c, const struct gpub_ref *ref, json_t **row);
-bool ref_young (const struct ctx *c, const struct gpub_ref *ref);
+int32_t instance_read (const struct ctx *c, const struct gpub_ref *ref, json_t **row,
+                       char account[static ACCOUNT_MAX]);
+int32_t ref_absent (const struct ctx *c, const struct gpub_ref *ref);
 int32_t ref_check (const struct ctx *c, const struct gpub_ref *ref);
 void filter_ours (struct query *q, const struct gpub_find *f);
 bool is_ours (const json_t *row, const struct gpub_find *f);

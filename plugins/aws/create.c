@@ -110,6 +110,19 @@ add_disk (struct query *q, const struct order *o)
   query_add (q, "BlockDeviceMapping.1.Ebs.DeleteOnTermination", "true");
 }
 
+/* For whoever lists it later: a spot price is nowhere else. */
+static void
+add_price (struct query *q, const struct launch *l, const json_t *place)
+{
+  unsigned n = (unsigned) l->a->ntags + 2 + (l->a->not_after_ms != 0);
+  char price[24];
+
+  snprintf (price, sizeof price, "%lld",
+            (long long) json_i64 (place, "price", 0) + (long long) l->o->besides);
+  query_addf (q, TAG_PRICE, "TagSpecification.1.Tag.%u.Key", n);
+  query_addf (q, price, "TagSpecification.1.Tag.%u.Value", n);
+}
+
 static struct query
 request (const struct launch *l, const json_t *place)
 {
@@ -126,10 +139,12 @@ request (const struct launch *l, const json_t *place)
   query_add (&q, "InstanceInitiatedShutdownBehavior", "terminate");
   query_add (&q, "MetadataOptions.HttpTokens", "required");
   query_add (&q, "MetadataOptions.HttpEndpoint", "enabled");
+  query_add (&q, "MetadataOptions.HttpPutResponseHopLimit", "1"); /* not for pods */
   query_add (&q, "MetadataOptions.InstanceMetadataTags", "enabled");
   add_network (&q, l->o, place);
   add_disk (&q, l->o);
   add_tags (&q, l->a, 1, "instance");
+  add_price (&q, l, place);
   add_tags (&q, l->a, 2, "volume");
   if (l->o->market == GPUB_MARKET_SPOT) {
     add_tags (&q, l->a, 3, "spot-instances-request");
@@ -154,7 +169,7 @@ take_answer (struct launch *l, const json_t *answer, uint64_t price)
       continue;
     taken++;
     l->made = true;
-    if ((rc = instance_emit (l->c, row, price, false)) != GPUB_OK)
+    if ((rc = instance_emit (l->c, row, json_str (answer, "ownerId", ""), price, false)) != GPUB_OK)
       return rc;
   }
   return taken ? GPUB_OK

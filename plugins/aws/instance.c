@@ -110,6 +110,19 @@ fill_times (const struct ctx *c, struct gpub_machine *m, const json_t *row)
   }
 }
 
+/* Anybody may write a tag, so it is read like anything else from outside. */
+static void
+fill_price (struct gpub_machine *m, const json_t *row)
+{
+  const char *text = tag_get (row, TAG_PRICE);
+
+  if (m->known & GPUB_MACHINE_PRICE || !text || strlen (text) > 12 || !*text ||
+      strspn (text, "0123456789") != strlen (text))
+    return;
+  m->price_udollar = strtoull (text, NULL, 10);
+  m->known |= GPUB_MACHINE_PRICE;
+}
+
 static void
 fill_reason (struct gpub_machine *m, const json_t *row)
 {
@@ -121,7 +134,8 @@ fill_reason (struct gpub_machine *m, const json_t *row)
 }
 
 int32_t
-instance_emit (const struct ctx *c, const json_t *row, uint64_t price, bool refused)
+instance_emit (const struct ctx *c, const json_t *row, const char *account, uint64_t price,
+               bool refused)
 {
   const char *request = json_str (row, "spotInstanceRequestId", "");
   const struct gpub_resource spot = {
@@ -146,12 +160,14 @@ instance_emit (const struct ctx *c, const json_t *row, uint64_t price, bool refu
     .resources = id_valid (request, "sir-") ? &spot : NULL,
     .nresources = id_valid (request, "sir-"),
     .resources_stride = sizeof spot,
+    .plugin_data = some (account),
     .region = c->region,
     .cloud = "aws",
     .instance_type = some (json_str (row, "instanceType", "")),
   };
 
   fill_times (c, &m, row);
+  fill_price (&m, row);
   fill_reason (&m, row);
   if (refused)
     m.state = GPUB_STATE_ERROR;

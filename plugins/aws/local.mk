@@ -2,6 +2,7 @@
 if WITH_AWS
 noinst_LTLIBRARIES  += libaws.la
 libaws_la_SOURCES = \
+	%D%/account.c \
 	%D%/api.c \
 	%D%/aws.h \
 	%D%/cache.c \

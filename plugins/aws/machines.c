@@ -23,7 +23,7 @@ id_valid (const char *id, const char *prefix)
   return *id && strspn (id, "0123456789abcdefghijklmnopqrstuvwxyz") == strlen (id);
 }
 
-bool
+static bool
 ref_young (const struct ctx *c, const struct gpub_ref *ref)
 {
   int64_t age = c->s->host->now_ms (c->call) - ref->created_ms;
@@ -33,9 +33,31 @@ ref_young (const struct ctx *c, const struct gpub_ref *ref)
 
 /* ---- One ---- */
 
+/* One of another account is unknown to these credentials, for ever. */
 static int32_t
-absent (const struct ctx *c, const struct gpub_ref *ref)
+check_account (const struct ctx *c, const struct gpub_ref *ref)
 {
+  char account[ACCOUNT_MAX];
+  int32_t rc;
+
+  if (!ref->plugin_data || !*ref->plugin_data)
+    return GPUB_OK;
+  rc = account_read (c, account, NULL, 0);
+  if (rc == GPUB_OK && strcmp (account, ref->plugin_data) != 0)
+    return plug_error (c->err, GPUB_E_AUTH,
+                       "instance %s is of account %.20s, these credentials are of %s", ref->id,
+                       ref->plugin_data, account);
+  return rc;
+}
+
+/* What "not found" means: GPUB_E_NOT_FOUND only when it proves the end. */
+int32_t
+ref_absent (const struct ctx *c, const struct gpub_ref *ref)
+{
+  int32_t rc = check_account (c, ref);
+
+  if (rc != GPUB_OK)
+    return rc;
   if (ref_young (c, ref))
     return plug_error (c->err, GPUB_E_UNAVAILABLE,
                        "instance %s is not known yet: EC2 takes a while after a launch", ref->id);
@@ -43,7 +65,8 @@ absent (const struct ctx *c, const struct gpub_ref *ref)
 }
 
 int32_t
-instance_read (const struct ctx *c, const struct gpub_ref *ref, json_t **row)
+instance_read (const struct ctx *c, const struct gpub_ref *ref, json_t **row,
+               char account[static ACCOUNT_MAX])
 {
   AUTO_QUERY struct query q = query_new ("DescribeInstances");
   json_auto_t *rows = NULL;
@@ -53,9 +76,10 @@ instance_read (const struct ctx *c, const struct gpub_ref *ref, json_t **row)
   query_add (&q, "InstanceId.1", ref->id);
   rc = ec2_pages (c, "get instance", &q, "reservationSet", &rows);
   if (rc == GPUB_E_NOT_FOUND)
-    return absent (c, ref);
+    return ref_absent (c, ref);
   if (rc != GPUB_OK)
     return rc;
+  snprintf (account, ACCOUNT_MAX, "%s", json_str (json_array_get (rows, 0), "ownerId", ""));
   instances = json_object_get (json_array_get (rows, 0), "instancesSet");
   *row = json_incref (json_array_get (instances, 0));
   if (strcmp (json_str (*row, "instanceId", ""), ref->id) == 0)
@@ -92,14 +116,15 @@ aws_get (void *self, struct gpub_call *call, const struct gpub_ref *ref, struct 
 {
   struct ctx c = { self, call, err, ref->scope, 0 };
   json_auto_t *row = NULL;
+  char account[ACCOUNT_MAX];
   int32_t rc = ref_check (&c, ref);
 
   if (rc == GPUB_OK && (!ref->id || !*ref->id))
     return resources_get (&c, ref);
   if (rc == GPUB_OK)
-    rc = instance_read (&c, ref, &row);
+    rc = instance_read (&c, ref, &row, account);
   return rc == GPUB_OK
-             ? instance_emit (&c, row, 0, instance_refused (row) && !was_removed (&c, ref))
+             ? instance_emit (&c, row, account, 0, instance_refused (row) && !was_removed (&c, ref))
              : rc;
 }
 
@@ -140,7 +165,7 @@ struct listing {
 };
 
 static int32_t
-take (struct listing *l, const json_t *row)
+take (struct listing *l, const json_t *row, const char *account)
 {
   char id[FIELD_MAX];
 
@@ -152,7 +177,7 @@ take (struct listing *l, const json_t *row)
       instance_state (row) == GPUB_STATE_GONE)
     return GPUB_OK;
   json_object_set_new (l->seen, id, json_true ());
-  return instance_emit (l->c, row, 0, false);
+  return instance_emit (l->c, row, account, 0, false);
 }
 
 static int32_t
@@ -168,7 +193,7 @@ take_all (struct listing *l, const json_t *reservations)
     if (!json_is_array (rows))
       l->doubts++;
     json_array_foreach (rows, k, row)
-      if ((rc = take (l, row)) != GPUB_OK)
+      if ((rc = take (l, row, json_str (reservation, "ownerId", ""))) != GPUB_OK)
         return rc;
   }
   return GPUB_OK;

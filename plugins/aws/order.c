@@ -152,7 +152,7 @@ static int32_t
 judge (const struct ctx *c, const struct gpub_create *a, const struct prices *p, struct order *o)
 {
   char what[160];
-  uint64_t first;
+  uint64_t first, dearest;
 
   snprintf (what, sizeof what, "%s in %s", o->type, o->region);
   if (json_array_size (o->places) == 0 || p->gib == 0)
@@ -163,6 +163,8 @@ judge (const struct ctx *c, const struct gpub_create *a, const struct prices *p,
     return plug_check_price (what, first + o->besides, a->max_price_udollar, c->err);
   o->spot_max = a->max_price_udollar - o->besides;
   keep_affordable (o, o->spot_max);
+  if (price_on_demand (p, o->type, &dearest) && o->spot_max > dearest)
+    o->spot_max = dearest; /* more is never paid, and EC2 refuses what is far beyond */
   return GPUB_OK;
 }
 

@@ -86,6 +86,8 @@ code_kind (const char *code, int status, bool change)
   for (size_t i = 0; i < N_ELEMENTS (server); i++)
     if (strcmp (code, server[i]) == 0)
       return plug_kind_of_status (500, change);
+  if (status == 404) /* EC2 has 400 and a code for what is gone: this is a proxy, or no such API */
+    return plug_kind_of_status (503, change);
   return plug_kind_of_status (status, change);
 }
 

@@ -13,10 +13,10 @@
 static int32_t
 verdict (const struct ctx *c, const struct gpub_ref *ref, int32_t rc)
 {
-  if (rc == GPUB_E_NOT_FOUND && !ref_young (c, ref))
-    return GPUB_OK;
-  if (rc == GPUB_E_NOT_FOUND)
-    return plug_error (c->err, GPUB_E_UNAVAILABLE, "instance %s is not known yet", ref->id);
+  if (rc == GPUB_E_NOT_FOUND) {
+    rc = ref_absent (c, ref);
+    return rc == GPUB_E_NOT_FOUND ? GPUB_OK : rc;
+  }
   return rc == GPUB_E_INVALID || rc == GPUB_E_CONFLICT || rc == GPUB_E_CAPACITY ||
                  rc == GPUB_E_QUOTA
              ? GPUB_E_UNAVAILABLE

@@ -56,10 +56,12 @@ has_text (const json_t *list, const char *text)
 static void
 read_gpu (const json_t *row, struct type *t)
 {
-  const json_t *gpu =
-      json_array_get (json_object_get (json_object_get (row, "gpuInfo"), "gpus"), 0);
+  const json_t *gpus = json_object_get (json_object_get (row, "gpuInfo"), "gpus"),
+               *gpu = json_array_get (gpus, 0);
   double part = strtod (json_str (gpu, "gpuPartitionSize", "0"), NULL);
 
+  t->usable = json_array_size (gpus) < 2 &&
+              strcmp (json_str (gpu, "manufacturer", "NVIDIA"), "NVIDIA") == 0;
   t->gpu = json_str (gpu, "name", NULL);
   t->gpus = (uint32_t) num (gpu, "count");
   t->vram_mib = num (json_object_get (gpu, "memoryInfo"), "sizeInMiB");
@@ -117,7 +119,8 @@ type_read (const json_t *row, struct type *t)
     return false;
   read_gpu (row, t);
   correct (t);
-  return t->gpus <= GPUS_MAX && (t->gpus > 0) == (t->gpu != NULL);
+  return t->usable && t->gpus <= GPUS_MAX && (t->gpus > 0) == (t->gpu != NULL) &&
+         (!t->gpu || *t->gpu);
 }
 
 /* Of a page of 10 KiB a type, what type_read looks at. */

@@ -325,7 +325,7 @@ class Aws(Cloud):
                    "processorInfo": {"supportedArchitectures": [t["arch"]], "manufacturer": "AMD"}}
             if t["gpu"]:
                 part = aws_catalog.PARTS.get(t["type"])
-                gpu = {"name": t["gpu"], "manufacturer": "NVIDIA", "count": t["count"], "memoryInfo": {"sizeInMiB": t["mib"]}}
+                gpu = {"name": t["gpu"], "manufacturer": "AMD" if t["gpu"].startswith("Radeon") else "NVIDIA", "count": t["count"], "memoryInfo": {"sizeInMiB": t["mib"]}}
                 row["gpuInfo"] = {"gpus": [dict(gpu, **({"gpuPartitionSize": part} if part else {}))],
                                   "totalGpuMemoryInMiB": t["mib"] * t["count"]}
             rows.append(row)
@@ -603,7 +603,7 @@ class Aws(Cloud):
         else:
             rows = [m for m in here if tagged(m.extra["tags"], want)]
         return self.paged(request, "DescribeInstances", "reservationSet",
-                          [{"reservationId": "r-" + m.id[2:], "instancesSet": [self.shown(m)]} for m in rows])
+                          [{"reservationId": "r-" + m.id[2:], "ownerId": "123456789012", "instancesSet": [self.shown(m)]} for m in rows])
 
     def delete(self, request):
         m = self.park.all.get(request.params.get("InstanceId.1"))

@@ -86,6 +86,7 @@ def test_catalog():
         assert not any("b300" in ref for ref in got), "a capacity block is not for rent"
         assert not any("t3." in ref for ref in got), "no GPU, and nobody asked"
         assert "us-east-1|p5en.48xlarge|spot" not in got
+        assert not any("g4ad" in ref for ref in got), "the image has no driver for it"
     with Cloud(instance_types=["t3.large", "g6*"]) as c:
         same(sorted({ref.split("|")[1] for ref in offers(c)}), ["g6.xlarge", "g6e.xlarge", "g6f.large", "t3.large"])
         same(offers(c)["us-east-1|t3.large|on-demand"]["gpu_count"], 0)
@@ -232,6 +233,7 @@ def test_rent():
         same([t for t, _ in parts_of(sent)], ["text/plain", "text/cloud-config"])
         same(parts_of(sent)[0][1].strip(), data.strip())
         assert PUBLIC_KEY in parts_of(sent)[1][1]
+        same(sent["MetadataOptions.HttpPutResponseHopLimit"], "1", "out of the reach of pods")
         for n, resource in ((1, "instance"), (2, "volume")):
             got = {sent["TagSpecification.%d.Tag.%d.Key" % (n, i)]: sent["TagSpecification.%d.Tag.%d.Value" % (n, i)] for i in range(1, 5)}
             same((sent["TagSpecification.%d.ResourceType" % n], got), (resource, {
@@ -243,7 +245,7 @@ def test_rent():
         now = c.get(m).machines[0]
         same((now["state"], now["ssh_user"], now["ssh_port"], now["tags"]["gpubroker-token"]), ("running", "ubuntu", 22, "tok-1"))
         assert now["address"].startswith("203.0.113."), now
-        same([x["id"] for x in c.call("list").machines], [m["id"]])
+        same([(x["id"], x["price_udollar"]) for x in c.call("list").machines], [(m["id"], m["price_udollar"])], "its price is in a tag")
         same(c.remove(m).kind, "ok")
         same(c.remove(m).kind, "ok", "removed once more while it goes")
         c.wait("gone")
@@ -299,8 +301,11 @@ def test_spot():
         same(c.create(SPOT, token="t2", name="n2", max_price_udollar=402400 + rest).kind, "capacity")
         same(c.count("create"), 4, "the dear zone was not asked")
         c.fake.calm()
+        same(c.create(SPOT, token="t0", name="n0").kind, "ok")
+        same(c.sent()[-1]["InstanceMarketOptions.SpotOptions.MaxPrice"], "1.006000", "never more than on demand")
+        c.remove(c.results[-1].machines[0])
         m = r.machines[0]
-        [request] = c.fake.get("spots")
+        request = c.fake.get("spots")[0]
         same([(x["kind"], x["id"]) for x in m["resources"]], [("spot-request", request["id"])])
         same(request["tags"]["gpubroker-token"], "tok-1")
         before = len(c.fake.get("requests"))
@@ -310,11 +315,11 @@ def test_spot():
         c.fake.fault("spot-cancel", "broken")
         m = c.create(SPOT, token="t3", name="n3").machines[0]
         same(c.remove(m).kind, "unknown", "asked again")
-        c.wait("gone", 2)
+        c.wait("gone", 3)
         same(c.remove(m).kind, "ok", "a request that fails does not keep its machine")
         m = c.running(SPOT, token="t4", name="n4")
         c.fake.post("machines/" + m["id"], {"do": "preempt"})
-        c.wait("gone", 3)
+        c.wait("gone", 4)
         now = c.get(m).machines[0]
         same((now["state"], now["fail_kind"]), ("gone", "capacity"), "taken back")
 
@@ -591,6 +596,17 @@ def test_no_absence():
                 same(r.machines, [], kind)
                 assert "complete" not in how(r).values(), "%s: %r" % (kind, r.scopes)
                 assert r.kind not in ("not-found", "unknown", "internal") and (r.kind != "ok" or call == "list"), "%s: %r" % (kind, r)
+        for status in (200, 404):  # a proxy, a portal: nothing that EC2 said
+            for call in ("get", "remove"):
+                c.fake.fault("info" if call == "get" else "delete", "status", status=status, body="<html><body>log in</body></html>")
+                assert c.call(call, Provider.ref(old)).kind in ("unavailable", "unknown"), (status, call, c.results[-1])
+        same(len(c.alive()), 1)
+        other = dict(old, id="i-0123456789abcdef0", plugin_data="999999999999")
+        for call in ("get", "remove"):
+            r = c.call(call, Provider.ref(other))
+            same(r.kind, "auth", "of another account, which these keys cannot see")
+            assert "999999999999" in r.text and "123456789012" in r.text, r.text
+        same(m["plugin_data"], "123456789012")
         for fields in ({"instanceId": "x"}, {"tagSet": None}):
             c.fake.fault("list", "set", fields=fields)
             r = c.call("list")
@@ -757,6 +773,7 @@ def test_wrong_keys():
         for call, args in (("probe", {}), ("list_offers", {"offer_ref": None}), ("list", {})):
             r = c.call(call, args)
             same((r.kind, r.code), ("auth", "SignatureDoesNotMatch"), call)
+            assert "secret key" in r.text, r.text
         same(c.create().kind, "auth")
     with Cloud() as c:
         c.fake.fault("identity", "status", status=403, body="<ErrorResponse><Error><Code>AccessDenied</Code><Message>no %s</Message>"
