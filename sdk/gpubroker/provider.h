@@ -23,7 +23,7 @@
  * unloaded.
  *  - LP64, little-endian.  No enum, bool, time_t or third-party type crosses the line.
  *
- * ABI 0: may still change.  It is frozen as 1 when every provider in the tree stands on it.
+ * ABI 1 is frozen: members are only appended, values never change their meaning.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define GPUB_ABI 0u /* raised only when an old plugin must be refused */
+#define GPUB_ABI 1u /* raised only when an old plugin must be refused */
 
 /* Does *p, whose writer knew only p->size bytes of it, have this member? */
 #define GPUB_HAS(p, member)                                                                        \

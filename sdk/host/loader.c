@@ -15,10 +15,10 @@
 #include "sdk/host/host.h"
 
 /* A provider must at least reach to its last required call. */
-#define SIZE_AT_0                                                                                  \
+#define SIZE_AT_1                                                                                  \
  (offsetof (struct gpub_provider, remove) + sizeof (((struct gpub_provider *) 0)->remove))
 
-#define OPTION_AT_0                                                                                \
+#define OPTION_AT_1                                                                                \
  (offsetof (struct gpub_option, help) + sizeof (((struct gpub_option *) 0)->help))
 
 enum { OPTIONS_MAX = 256 };
@@ -86,16 +86,16 @@ check_file (const char *file, struct err *e)
 static int
 check_options (const struct gpub_provider *p, struct err *e)
 {
-  if (p->noptions && (!p->options || p->options_stride < OPTION_AT_0 || p->noptions > OPTIONS_MAX))
+  if (p->noptions && (!p->options || p->options_stride < OPTION_AT_1 || p->noptions > OPTIONS_MAX))
     return err_set (e, ERR_INVALID, "its list of options is broken (count %llu, stride %llu)",
                     (unsigned long long) p->noptions, (unsigned long long) p->options_stride);
   for (uint64_t i = 0; i < p->noptions; i++) {
     const struct gpub_option *o = GPUB_AT (struct gpub_option, p->options, p->options_stride, i);
 
-    if (o->size < OPTION_AT_0 || !o->name)
+    if (o->size < OPTION_AT_1 || !o->name)
       return err_set (e, ERR_INVALID,
                       "its option %llu has %llu bytes, the least is %zu, or no name",
-                      (unsigned long long) i, (unsigned long long) o->size, OPTION_AT_0);
+                      (unsigned long long) i, (unsigned long long) o->size, OPTION_AT_1);
   }
   return 0;
 }
@@ -132,9 +132,9 @@ adopt (const struct gpub_provider *from, struct gpub_provider *p, struct err *e)
     return err_set (e, ERR_INVALID,
                     "its ABI is %u, this host's is %u: rebuild it against this release", from->abi,
                     GPUB_ABI);
-  if (from->size < SIZE_AT_0)
+  if (from->size < SIZE_AT_1)
     return err_set (e, ERR_INVALID, "its struct gpub_provider has %llu bytes, the least is %zu",
-                    (unsigned long long) from->size, SIZE_AT_0);
+                    (unsigned long long) from->size, SIZE_AT_1);
   memset (p, 0, sizeof *p);
   memcpy (p, from, from->size < sizeof *p ? (size_t) from->size : sizeof *p);
   return check_calls (p, e);

@@ -127,7 +127,7 @@ def test_flood_unread():
 def test_refused_plugins():
     """other ABI, short table, missing call, no plugin, no file: refused with the reason"""
     r = refused("old-abi")
-    assert "ABI is 41" in r["text"] and "host's is 0" in r["text"], r
+    assert "ABI is 42" in r["text"] and "host's is 1" in r["text"], r
     r = refused("too-small")
     assert "has 96 bytes, the least is 168" in r["text"], r
     assert "'remove'" in refused("lacks-remove")["text"]
@@ -230,7 +230,7 @@ def test_describe():
     """--describe prints options, capabilities and version without a configuration"""
     done = subprocess.run([HOST, "--describe", plugin_file("good")], capture_output=True, text=True)
     j = json.loads(done.stdout)
-    assert done.returncode == 0 and j["abi"] == 0 and "hosts-kubernetes" in j["caps"], done
+    assert done.returncode == 0 and j["abi"] == 1 and "hosts-kubernetes" in j["caps"], done
     assert [o["name"] for o in j["options"]][:2] == ["offers", "boot"] and j["options"][1]["type"] == "duration"
 
 

@@ -23,7 +23,7 @@
  * unloaded.
  *  - LP64, little-endian.  No enum, bool, time_t or third-party type crosses the line.
  *
- * ABI 0: may still change.  It is frozen as 1 when every provider in the tree stands on it.
+ * ABI 1 is frozen: members are only appended, values never change their meaning.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define GPUB_ABI 0u /* raised only when an old plugin must be refused */
+#define GPUB_ABI 1u /* raised only when an old plugin must be refused */
 
 /* Does *p, whose writer knew only p->size bytes of it, have this member? */
 #define GPUB_HAS(p, member)                                                                        \
@@ -141,11 +141,13 @@ struct gpub_resource { /* something besides the machine that exists, and perhaps
   uint64_t price_udollar; /* per hour; 0 when it costs nothing or is unknown */
   uint32_t billable;      /* 0 or 1 */
   uint32_t reserved;
+  const struct gpub_kv *tags; /* its own, where list emits it without a machine: whose is it? */
+  uint64_t ntags;
 };
 
 struct gpub_ref { /* one machine, as the broker remembers it */
   uint64_t size;
-  const char *id;    /* the cloud's id; "" when only the token is known */
+  const char *id;    /* the cloud's id; "" when only the token is known, or only resources */
   const char *scope; /* region, project or zone; as the plugin emitted it */
   const char *name;
   const char *token;
@@ -180,7 +182,7 @@ struct gpub_create {
   const char *offer_ref;
   uint64_t max_price_udollar; /* refuse (CAPACITY) a machine that now costs more per hour, all in */
   const char *token;          /* unique for this attempt; same token = same bytes */
-  const char *name;           /* DNS-1123, <= 50 characters */
+  const char *name;           /* DNS-1123, <= 50 characters, starts with "gpub-" */
   const struct gpub_kv *tags; /* put them on the machine and on every resource that takes tags */
   uint64_t ntags;
   const char *const *ssh_public_keys; /* the broker's own first */
@@ -443,15 +445,17 @@ struct gpub_provider {
    * An error after an emit means "exists and failed": the broker removes it. */
   int32_t (*create) (void *self, struct gpub_call *, const struct gpub_create *,
                      struct gpub_error *);
-  /* Emits the machine, or returns GPUB_E_NOT_FOUND when the cloud says that it is gone. */
+  /* Emits the machine, or returns GPUB_E_NOT_FOUND when the cloud says that it is gone.  For a ref
+   * without id: each of its resources that is left, or GPUB_E_NOT_FOUND. */
   int32_t (*get) (void *self, struct gpub_call *, const struct gpub_ref *, struct gpub_error *);
-  /* Emits every machine that carries the token (or, without tags, the name); scope_done for each
-   * scope. */
+  /* Emits every machine, and every resource without one, that carries the token (or, without tags,
+   * the name); scope_done for each scope. */
   int32_t (*find) (void *self, struct gpub_call *, const struct gpub_find *, struct gpub_error *);
   /* Emits every machine and every stray resource with any gpubroker mark; scope_done for each
    * scope. */
   int32_t (*list) (void *self, struct gpub_call *, struct gpub_error *);
-  /* Ends the machine and its resources.  GPUB_OK: the cloud accepted, or it is already gone. */
+  /* Ends the machine and its resources; without id the resources alone.  GPUB_OK: the cloud
+   * accepted, or it is already gone. */
   int32_t (*remove) (void *self, struct gpub_call *, const struct gpub_ref *, struct gpub_error *);
   /* Optional from here: NULL means unsupported. */
   int32_t (*set_not_after) (void *self, struct gpub_call *, const struct gpub_ref *, int64_t ms,
