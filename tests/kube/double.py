@@ -210,6 +210,8 @@ class Request:
             for k, v in obj.pop("stringData", {}).items():
                 obj.setdefault("data", {})[k] = base64.b64encode(v.encode()).decode()
         obj["metadata"].update(generation=1)
+        if self.query.get("dryRun") == "All":
+            return 201, self.show(obj)
         return 201, self.show(self.store.put(self.key(), self.show(obj)))
 
     def evict(self, body):
