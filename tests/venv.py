@@ -35,7 +35,7 @@ def make():
         fcntl.flock(lock, fcntl.LOCK_EX)
         if python():
             return at
-        subprocess.run(["/usr/bin/python3", "-m", "venv", "--clear", "--system-site-packages", at], check=True)
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--clear", "--system-site-packages", at], check=True, cwd="/")
         subprocess.run([f"{at}/bin/pip", "install", "-q", "--disable-pip-version-check", "-r", WANT], check=True)
         with open(f"{at}/complete", "w"):
             pass
