@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, ".."))
+sys.path.insert(0, os.path.join(HERE, ".."))  # before the library's module of that name
 import venv  # noqa: E402
 
 SRC = os.path.join(HERE, "..", "..")

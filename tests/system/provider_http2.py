@@ -111,7 +111,8 @@ def test_connections():
         same(get(p).kind, "ok")
         reads = {r.connection for r in server.requests if r.method == "GET"}
         changes = [r.connection for r in server.requests if r.method == "POST"]
-        same((len(reads), len(set(changes)), len(changes)), (1, 2, 2))
+        assert len(reads) <= 2, server.requests  # four reads: each of two threads may have one
+        same((len(set(changes)), len(changes)), (2, 2))
         assert not reads & set(changes), server.requests
 
 

@@ -147,10 +147,10 @@ def stray_disk(b, cloud):
     ident = cloud.control("POST", "/disks", {"labels": mark, "gib": 100})["id"]
     orphans = until(lambda: b.ask("orphans", {})["orphans"], 20, "the orphan")
     t.eq([(o["id"], o["price_udollar"]) for o in orphans], [(ident, 10000)], "a stray disk is an orphan, with its price")
-    code, out, err = b.cli("orphans", "release", f"nebius/{ident}", "--yes")
-    if not t.ok(code == 0, "it can be released"):
-        print("# " + (out + err).replace("\n", "\n# "))
-        return
+    # A token that the books never gave out freezes them, with each list anew, until an operator has looked.
+    until(lambda: b.cli("providers", "resume", "broker")[0] == 0 and
+          b.cli("orphans", "release", f"nebius/{ident}", "--yes")[0] == 0, 20, "its release")
+    t.ok(True, "it can be released")
     nothing_left(cloud, "stray disk")
 
 
