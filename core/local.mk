@@ -41,6 +41,7 @@ libmatch_la_SOURCES = \
 	%D%/memory.c %D%/memory.h %D%/memory_account.c %D%/memory_int.h \
 	%D%/offers.c %D%/offers.h %D%/offers_int.h \
 	%D%/offers_atoms.c \
+	%D%/offers_find.c \
 	%D%/offers_list.c \
 	%D%/offers_print.c \
 	$(NULL)
