@@ -69,7 +69,9 @@ check (const struct ctx *c, const struct gpub_create *a, struct order *o)
                        "all ports of a Nebius machine are open: its security groups say more");
   if (!a->token || !*a->token || !a->name || !*a->name)
     return plug_error (c->err, GPUB_E_INVALID, "a create needs a token and a name");
-  o->disk_gib = a->disk_gib > DISK_MIN_GIB ? a->disk_gib : DISK_MIN_GIB;
+  o->disk_gib = a->disk_gib ? a->disk_gib : DISK_DEFAULT_GIB;
+  if (o->disk_gib < DISK_MIN_GIB)
+    o->disk_gib = DISK_MIN_GIB;
   if (o->disk_gib > DISK_MAX_GIB)
     return plug_error (c->err, GPUB_E_INVALID, "a disk of %u GiB, at most %d are taken",
                        o->disk_gib, DISK_MAX_GIB);

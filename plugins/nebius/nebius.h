@@ -21,6 +21,7 @@ enum {
   USER_DATA_MAX = 32768, /* what the cloud takes, the part with the keys included */
   USER_DATA_ROOM = 8192, /* for that part */
   DISK_MIN_GIB = 64,     /* the images with a GPU driver need 40 */
+  DISK_DEFAULT_GIB = 100,
   DISK_MAX_GIB = 8192,
   SSH_PORT = 22,
   LABELS_MAX = 64,

@@ -11,8 +11,6 @@
 
 #include "plugins/nebius/nebius.h"
 
-enum { DISK_DEFAULT_GIB = 100 };
-
 struct walk {
   const struct ctx *c;
   const struct project *p;

@@ -19,16 +19,10 @@ MAY_SKIP = {
 }
 
 
-# What is not whole yet, by name.
-OPEN = {"nebius": "price-cap: its offers are priced with another disk than the kit's create asks for"}
-
-
 def whole(name):
     def test():
         if why_not(name):
             raise Skip(why_not(name))
-        if name in OPEN:
-            raise Skip(OPEN[name])
         v = judge(name)
         clean(v)
         assert set(v.skipped) == MAY_SKIP[name], v
