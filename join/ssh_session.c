@@ -215,6 +215,19 @@ closed (struct session *s, struct err *e)
                    stages[s->stage].name, why && *why ? why : "no reason given");
 }
 
+/* The first form is deprecated in 1.11.1, the second unknown before. */
+static void
+set_callbacks (LIBSSH2_SESSION *ssh)
+{
+#if LIBSSH2_VERSION_NUM >= 0x010b01
+  libssh2_session_callback_set2 (ssh, LIBSSH2_CALLBACK_RECV, (libssh2_cb_generic *) receive);
+  libssh2_session_callback_set2 (ssh, LIBSSH2_CALLBACK_SEND, (libssh2_cb_generic *) transmit);
+#else
+  libssh2_session_callback_set (ssh, LIBSSH2_CALLBACK_RECV, (void *) receive);
+  libssh2_session_callback_set (ssh, LIBSSH2_CALLBACK_SEND, (void *) transmit);
+#endif
+}
+
 /* 1: the stage is done; 0: wait; -1: failed. */
 static int
 do_dial (struct session *s, struct err *e)
@@ -229,8 +242,7 @@ do_dial (struct session *s, struct err *e)
   s->ssh = libssh2_session_init_ex (NULL, NULL, NULL, s);
   if (!s->ssh)
     abort ();
-  libssh2_session_callback_set (s->ssh, LIBSSH2_CALLBACK_RECV, (void *) receive);
-  libssh2_session_callback_set (s->ssh, LIBSSH2_CALLBACK_SEND, (void *) transmit);
+  set_callbacks (s->ssh);
   libssh2_session_set_blocking (s->ssh, 0);
   prefer (s);
   return 1;
