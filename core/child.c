@@ -18,8 +18,8 @@ extern char **environ;
 /* Everything else that the daemon's environment holds (perhaps keys) does not pass. */
 static const char *const allowed[] = {
   "PATH", "HOME", "LANG", "TZ", "TMPDIR", "JOURNAL_STREAM", "GPUB_PROVIDER_PATH",
-  "GPUB_TEST_CLOCK_OFFSET_MS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS",
-  "MALLOC_PERTURB_",
+  "GPUB_TEST_CLOCK_OFFSET_MS", "GPUB_TEST_CLOCK", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+  "LSAN_OPTIONS", "MALLOC_PERTURB_",
 };
 
 static int

@@ -1,6 +1,9 @@
 /* clock.h - the two clocks, and the seam through which tests set them
  *
- * GPUB_TEST_CLOCK_OFFSET_MS in the environment shifts wall time (never the boot clock); it is read once.
+ * GPUB_TEST_CLOCK_OFFSET_MS in the environment shifts wall time (never the boot clock); it is read
+ * once. GPUB_TEST_CLOCK names a file of eight bytes, an int64_t in the machine's order: the
+ * milliseconds by which both clocks are ahead.  It may grow while the process runs, which is like a
+ * suspend of that length.
  */
 #ifndef GPUB_CLOCK_H
 #define GPUB_CLOCK_H
@@ -20,5 +23,6 @@ void clock_moment (struct moment *m);
 bool clock_jumped (const struct moment *then, const struct moment *now);
 
 void clock_set_offset (int64_t ms);
+int64_t clock_ahead_ms (void); /* of both clocks before the kernel's; 0 outside of tests */
 
 #endif

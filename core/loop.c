@@ -197,6 +197,8 @@ arm (struct loop *loop)
   int64_t next = heap_next (&loop->timers);
   struct itimerspec its = { 0 };
 
+  if (next != INT64_MAX)
+    next -= clock_ahead_ms (); /* the kernel's timer keeps the kernel's time */
   if (next == loop->armed)
     return;
   if (next != INT64_MAX) {

@@ -1,6 +1,9 @@
 /* clock.c - which moves of the two clocks are believed */
 #include "config.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "core/clock.h"
 #include "tests/unit/tap.h"
 
@@ -18,6 +21,31 @@ moved (int64_t wall_by, int64_t boot_by, const char *boot_id)
   return clock_jumped (&then, &now);
 }
 
+/* Both clocks go ahead as the file says, while the process runs: no jump, for they agree. */
+static void
+test_ahead (void)
+{
+  char path[] = "/tmp/gpub-clock-XXXXXX";
+  int fd = mkstemp (path);
+  int64_t ms = 0;
+  struct moment then, now;
+
+  if (!ok (fd >= 0 && pwrite (fd, &ms, sizeof ms, 0) == sizeof ms, "a file with a clock"))
+    return;
+  setenv ("GPUB_TEST_CLOCK", path, 1);
+  clock_moment (&then);
+  ms = YEAR;
+  ok (pwrite (fd, &ms, sizeof ms, 0) == sizeof ms && clock_ahead_ms () == YEAR, "a year ahead");
+  clock_moment (&now);
+  ok (now.wall_ms - then.wall_ms >= YEAR && now.wall_ms - then.wall_ms < YEAR + MINUTE,
+      "wall time is");
+  ok (now.boot_ms - then.boot_ms >= YEAR && now.boot_ms - then.boot_ms < YEAR + MINUTE,
+      "boot time is");
+  ok (!clock_jumped (&then, &now), "and that is no jump");
+  unlink (path);
+  close (fd);
+}
+
 int
 main (void)
 {
@@ -32,5 +60,6 @@ main (void)
   ok (moved (0, 20 * MINUTE, "a"), "wall time that stood still");
   ok (!moved (YEAR, -500, "b"), "another boot may come much later");
   ok (moved (-YEAR, -500, "b"), "but not before");
+  test_ahead ();
   return done ();
 }
