@@ -19,6 +19,7 @@ check_LTLIBRARIES  += io-fault.la
 SYSTEM_TESTS += \
 	tests/system/sweep_join.py \
 	tests/system/sweep.py \
+	tests/system/soak.py \
 	tests/system/rent_join.py \
 	tests/system/accounts.py \
 	tests/system/alarms.py \
@@ -47,6 +48,8 @@ EXTRA_DIST   += \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
 	%D%/system/cross_cloud.py \
+	%D%/system/ready_runner.py \
+	%D%/system/soak.py \
 	%D%/system/standalone.py \
 	%D%/system/upkeep.py \
 	%D%/system/watch.py \
@@ -70,4 +73,4 @@ EXTRA_DIST   += \
 	$(NULL)
 
 # A distributed tree can show and test itself, too.
-EXTRA_DIST += scripts/demo scripts/demo.py scripts/setup scripts/test
+EXTRA_DIST += scripts/demo scripts/demo.py scripts/setup scripts/soak scripts/test

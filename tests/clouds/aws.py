@@ -218,10 +218,10 @@ class Aws(Cloud):
             return Refusal(403, "SignatureDoesNotMatch")
         if token and request.headers.get("X-Amz-Security-Token") != token:
             return Refusal(403, "InvalidClientTokenId")
-        if until and time.time() > until:
+        if until and self.park.now() > until:
             return Refusal(400, "ExpiredToken")
         signed = datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
-        if abs(signed - time.time()) > SKEW_S:
+        if abs(signed - self.park.now()) > SKEW_S:
             return Refusal(400, "RequestExpired")
         return None
 
@@ -281,7 +281,7 @@ class Aws(Cloud):
     # ---- the metadata service and containers
 
     def metadata(self, request):
-        now, path = time.time(), request.path
+        now, path = self.park.now(), request.path
         if path == "/latest/api/token":
             return Reply(200, self.imds_token, {"Content-Type": "text/plain"}) if request.method == "PUT" else Reply(405, "no")
         if path == "/credentials":

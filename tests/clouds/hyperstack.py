@@ -236,7 +236,8 @@ class Hyperstack(Cloud):
 
     def start(self, request, environment, flavor, key):
         body = request.body
-        m = Machine(self.park, body["name"], list(body.get("labels") or []), self.price_udollar(flavor), request=body,
+        address = round(self.price_of("PublicIP") * 1e6) if body.get("assign_floating_ip") else 0
+        m = Machine(self.park, body["name"], list(body.get("labels") or []), self.price_udollar(flavor) + address, request=body,
                     ident=str(self.next_id()))
         m.extra.update(environment=environment, flavor=flavor, key=key["name"], detached=not body.get("assign_floating_ip"),
                        rules=list(body.get("security_rules") or []), configuration={})

@@ -147,7 +147,7 @@ class Nebius(fake.Cloud):
 
     def authorised(self, request):
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return token == self.options.api_key or self.tokens.get(token, 0) > time.time()
+        return token == self.options.api_key or self.tokens.get(token, 0) > self.park.now()
 
     def exchange(self, jwt):
         self.counters["exchange"] = self.counters.get("exchange", 0) + 1
@@ -156,7 +156,7 @@ class Nebius(fake.Cloud):
             return 401, {"error": "invalid_client"}
         if armed:
             return armed[0].get("status", 503), {"error": "server_error"}
-        wrong = self.account.wrong(jwt, time.time())
+        wrong = self.account.wrong(jwt, self.park.now())
         if wrong:
             return 401, {"error": "invalid_grant", "error_description": wrong}
         return 200, {"access_token": self.issue(), "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
@@ -165,11 +165,11 @@ class Nebius(fake.Cloud):
     def metadata(self):
         self.counters["metadata"] = self.counters.get("metadata", 0) + 1
         return 200, {"access_token": self.issue(), "expires_at": time.strftime(
-            "%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.options.token_life))}
+            "%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.park.now() + self.options.token_life))}
 
     def issue(self):
         token = "canary-token-%d-%s" % (len(self.tokens), os.urandom(8).hex())
-        self.tokens[token] = time.time() + self.options.token_life
+        self.tokens[token] = self.park.now() + self.options.token_life
         return token
 
     def next_id(self, kind):
