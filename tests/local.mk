@@ -32,6 +32,8 @@ SYSTEM_TESTS += \
 	tests/system/children_killed.py \
 	tests/system/lost_replies.py \
 	tests/system/cross_cloud.py \
+	tests/system/two_brokers.py \
+	tests/system/offline.py \
 	tests/system/standalone.py \
 	tests/system/restore.py \
 	tests/system/full_disk.py \
@@ -48,9 +50,12 @@ EXTRA_DIST   += \
 	%D%/system/broker.py \
 	%D%/system/machine_hook.py \
 	%D%/system/cross_cloud.py \
+	%D%/system/four.py \
+	%D%/system/offline.py \
 	%D%/system/ready_runner.py \
 	%D%/system/soak.py \
 	%D%/system/standalone.py \
+	%D%/system/two_brokers.py \
 	%D%/system/upkeep.py \
 	%D%/system/watch.py \
 	%D%/system/pool.py \

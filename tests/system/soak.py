@@ -14,26 +14,21 @@ import json
 import os
 import random
 import signal
-import struct
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), HERE]
 import venv  # noqa: E402
-from broker import BUILD, KEY, Broker, Cloud, Refused, Tap, until  # noqa: E402
+from broker import Refused, Tap, until  # noqa: E402
+from four import HOUR_MS, NAMES, Four  # noqa: E402
 
 venv.enter("soak over four clouds")
-NAMES = ("shadeform", "hyperstack", "nebius", "aws")
 STEP_S = 600
 OVER = ("released", "failed-empty", "lost")
 RESTING = OVER + ("ready", "degraded", "failed-kept")
 OTHER = "00000000-1111-4222-8333-444444444444"
 CENT = 10000
-HOUR_MS = 3600000
-TIMES = ("poll=300,gone=100,retry_min=30,retry_max=400,ssh_retry=100,stable=50,create=2000,call=2000,listing=4000,"
-         "restart=50,lag=1000,comeback=3000")
 
 # What the answers of a cloud may be like, and those to which of its calls.
 FAULTS = (
@@ -49,14 +44,6 @@ FAULTS = (
 )
 
 
-def account(cloud):
-    """Plenty of calls a second, and whatever this fake needs besides."""
-    more = {"rate": 1000.0}
-    if cloud.name == "aws":
-        more.update(regions=["us-east-1"], secrets={"access_key_id": "AKIAFAKEFAKEFAKEFAKE", "secret_access_key": KEY})
-    return cloud.provider(**more)
-
-
 def patient(b, verb, body):
     """An answer of a broker at rest; a checker asks faster than one client may."""
     def ask():
@@ -67,27 +54,6 @@ def patient(b, verb, body):
                 raise
             return None
     return until(ask, 60, verb)
-
-
-class Time:
-    """The clock of the broker and of every cloud; it only goes forward."""
-
-    def __init__(self, folder, clouds):
-        self.path, self.clouds, self.ahead = os.path.join(folder, "clock"), clouds, 0
-        self.write()
-
-    def write(self):
-        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as f:
-            f.write(struct.pack("=q", self.ahead * 1000))
-
-    def advance(self, seconds):
-        for cloud in self.clouds.values():
-            cloud.control("POST", "/advance", {"seconds": seconds})
-        self.ahead += seconds
-        self.write()
-
-    def now_ms(self):
-        return int((time.time() + self.ahead) * 1000)
 
 
 class Checker:
@@ -173,9 +139,9 @@ class Checker:
 
 
 class Soak:
-    def __init__(self, seed, clouds, b, clock):
-        self.random, self.clouds, self.b, self.clock = random.Random(seed), clouds, b, clock
-        self.checker, self.keys = Checker(clouds), 0
+    def __init__(self, seed, world, b):
+        self.random, self.world, self.clouds, self.b = random.Random(seed), world, world.clouds, b
+        self.checker, self.keys = Checker(world.clouds), 0
         self.count = dict.fromkeys(("rented", "refused", "released", "extended", "harmed", "strangers", "faults", "kills"), 0)
 
     # ---- asking, while the daemon may be dead at any moment
@@ -298,9 +264,7 @@ class Soak:
         except TimeoutError:
             self.checker.differ(f"{what}: no rest: {json.dumps([self.b.lease(x['id']) for x in state])[:3000]}")
         # What ended without us is seen in the next lists.
-        calls = lambda cloud: cloud.control("GET", "/counters").get("list", 0)
-        before = {n: calls(c) for n, c in self.clouds.items()}
-        until(lambda: all(calls(c) >= before[n] + 2 for n, c in self.clouds.items()), seconds, f"{what}: every cloud listed since {before}")
+        self.world.look()
         until(resting, seconds, f"{what}: rest after the lists")
 
     def gone(self, what):
@@ -324,11 +288,10 @@ class Soak:
                 f"all books; {len(self.checker.differences)} differences")
 
 
-def soak(seed, leases, steps, clouds, b, clock):
-    s, started = Soak(seed, clouds, b, clock), time.monotonic()
-    b.offers_there()
-    until(lambda: all(p["offers"]["complete"] for p in b.ask("providers")["providers"]), 30, "every cloud listed")
-    for cloud in clouds.values():
+def soak(seed, leases, steps, world, b):
+    s, started, clock = Soak(seed, world, b), time.monotonic(), world.clock
+    world.listed(b)
+    for cloud in world.clouds.values():
         s.stranger(cloud)
     for n in range(steps):
         what = f"seed {seed}, step {n + 1}"
@@ -345,13 +308,13 @@ def soak(seed, leases, steps, clouds, b, clock):
     s.checker.over.clear()
     s.checker.look(b, clock.now_ms(), "at the end")
     s.checker.strays()
-    for cloud in clouds.values():
+    for cloud in world.clouds.values():
         for v in cloud.control("GET", "/state")["violations"]:
             s.checker.differ(f"{cloud.name} was asked wrongly: {v}")
     return s, s.summary(seed, steps, time.monotonic() - started)
 
 
-def sharp(s, b, clock):
+def sharp(s, b):
     """What the checker says of a stranger's machine that was ended and of one of ours that a released lease left behind."""
     cloud, eye = s.clouds["shadeform"], Checker(s.clouds, quiet=True)
     b.ask("pause", {"provider": cloud.name})  # or the broker would mend it
@@ -360,15 +323,8 @@ def sharp(s, b, clock):
     ended = cloud.control("POST", "/machines", {"name": "theirs", "tags": ["mine=yes"]})["id"]
     cloud.control("POST", f"/machines/{ended}", {"do": "end"})
     eye.strangers, eye.harmed, eye.unwanted = [(cloud.name, ended)], s.checker.harmed, s.checker.unwanted
-    eye.look(b, clock.now_ms(), "sharp")
+    eye.look(b, s.world.clock.now_ms(), "sharp")
     return eye.differences
-
-
-def libexec(folder):
-    """The real provider host, and a runner that finds every machine good."""
-    os.symlink(f"{BUILD}/gpubroker-provider", f"{folder}/gpubroker-provider")
-    os.symlink(f"{HERE}/ready_runner.py", f"{folder}/gpubroker-runner")
-    return folder
 
 
 def main():
@@ -378,19 +334,13 @@ def main():
     p.add_argument("--steps", type=int, default=6)
     o = p.parse_args()
     t = Tap()
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        clouds = {n: stack.enter_context(Cloud(n)) for n in NAMES}
-        clock = Time(folder, clouds)
-        b = stack.enter_context(Broker(*(account(c) for c in clouds.values()), times=TIMES,
-                                       limits={"leases": 5000, "dollars_per_hour": 100000.0},
-                                       env={"GPUB_LIBEXECDIR": libexec(folder), "GPUB_TEST_CLOCK": clock.path}))
-        s, text = soak(o.seed, o.leases, o.steps, clouds, b, clock)
+    with Four() as world, world.broker() as b:
+        s, text = soak(o.seed, o.leases, o.steps, world, b)
         print(f"# {text}")
         print(f"# of one machine, books and bill were at most {s.checker.off_udollar} micro-dollars apart")
         t.ok(s.count["rented"] - s.count["refused"] > o.leases // 2, "most rents found an offer")
         t.ok(not s.checker.differences, f"no difference between the clouds' books and ours ({len(s.checker.differences)})")
-        found = sharp(s, b, clock)
+        found = sharp(s, b)
         t.ok(len(found) == 2 and "bills" in found[0] and "somebody else" in found[1], f"what the checker is to find it finds: {found}")
     t.done()
 
