@@ -33,6 +33,7 @@ SYSTEM_TESTS += \
 	tests/system/lost_replies.py \
 	tests/system/cross_cloud.py \
 	tests/system/two_brokers.py \
+	tests/system/load.py \
 	tests/system/offline.py \
 	tests/system/standalone.py \
 	tests/system/restore.py \
@@ -51,6 +52,7 @@ EXTRA_DIST   += \
 	%D%/system/machine_hook.py \
 	%D%/system/cross_cloud.py \
 	%D%/system/four.py \
+	%D%/system/load.py \
 	%D%/system/offline.py \
 	%D%/system/ready_runner.py \
 	%D%/system/soak.py \

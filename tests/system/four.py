@@ -59,9 +59,9 @@ class Four(contextlib.ExitStack):
         self.clock = Clock(f"{self.folder}/clock", self.clouds)
         return self
 
-    def broker(self, **more):
+    def broker(self, more_limits=None, **more):
         return Broker(*(account(c) for c in self.clouds.values()), times=TIMES,
-                      limits={"leases": 5000, "dollars_per_hour": 100000.0},
+                      limits={"leases": 5000, "dollars_per_hour": 100000.0, **(more_limits or {})},
                       env={"GPUB_LIBEXECDIR": self.folder, "GPUB_TEST_CLOCK": self.clock.path}, **more)
 
     def lists(self):
