@@ -9,7 +9,7 @@ exampledir        = $(docdir)/examples
 dist_example_DATA = %D%/examples/alerts.yml %D%/examples/gpubroker.conf
 dist_example_SCRIPTS = %D%/examples/events.py %D%/examples/rent.py
 
-dist_doc_DATA = README.md HACKING.md SECURITY.md NEWS LICENSE %D%/operations.md %D%/protocol.md %D%/cluster-codes.md \
+dist_doc_DATA = README.md HACKING.md SECURITY.md NEWS LICENSE %D%/operations.md %D%/what-happens.md %D%/protocol.md %D%/cluster-codes.md \
 	%D%/writing-a-provider.md
 EXTRA_DIST  += %D%/schema/examples %D%/children.md
 

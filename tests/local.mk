@@ -5,7 +5,7 @@ test_base_t_SOURCES   = %D%/unit/base.c
 test_base_t_LDADD     = libbase.la
 
 check_PROGRAMS += test_layout.t test_cxx.t test_base.t
-TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py tests/system/books.py
+TESTS          += test_layout.t test_cxx.t test_base.t tests/system/protocol_docs.py tests/system/what_happens.py tests/system/books.py
 EXTRA_DIST     += %D%/old/store-v1.sql %D%/system/books.py %D%/system/restore.py %D%/system/full_disk.py %D%/system/sweep_store.py
 EXTRA_DIST     += %D%/unit/tap.h %D%/venv.py %D%/requirements.txt
 
@@ -35,6 +35,7 @@ SYSTEM_TESTS += \
 	tests/system/two_brokers.py \
 	tests/system/load.py \
 	tests/system/offline.py \
+	tests/system/ttl.py \
 	tests/system/standalone.py \
 	tests/system/restore.py \
 	tests/system/full_disk.py \
@@ -57,9 +58,11 @@ EXTRA_DIST   += \
 	%D%/system/ready_runner.py \
 	%D%/system/soak.py \
 	%D%/system/standalone.py \
+	%D%/system/ttl.py \
 	%D%/system/two_brokers.py \
 	%D%/system/upkeep.py \
 	%D%/system/watch.py \
+	%D%/system/what_happens.py \
 	%D%/system/pool.py \
 	%D%/system/pool_hook.py \
 	%D%/system/protocol_docs.py \

@@ -73,6 +73,11 @@ class Four(contextlib.ExitStack):
         until(lambda: all(n >= before[c] + rounds for c, n in self.lists().items()), seconds,
               f"every cloud listed {rounds} times since {before}")
 
+    def advance(self, b, seconds):
+        """With no call in the air: it would have taken that long, and its child be replaced."""
+        until(lambda: not sum(p["in_flight"] for p in b.ask("providers")["providers"]), 30, "a moment of rest")
+        self.clock.advance(seconds)
+
     def machines(self):
         return {m["name"]: m for c in self.clouds.values() for m in c.machines()}
 
@@ -82,7 +87,12 @@ class Four(contextlib.ExitStack):
 
     @staticmethod
     def rent(b, key, provider, ttl_ms=HOUR_MS):
-        """A ready lease there."""
-        x = b.accepted("rent", {"key": key, "ttl_ms": ttl_ms, "filter": {"provider": [provider], "max_price_udollar": 6000000}})["lease"]
+        """A ready lease there.  When hours have passed, what was offered before is too old."""
+        of = {"provider": [provider], "max_price_udollar": 6000000}
+        try:
+            until(lambda: b.ask("offers", {"filter": of})["matched"], 60, f"offers of {provider}")
+        except TimeoutError as e:
+            raise TimeoutError(f"{e}; {[p for p in b.ask('providers')['providers'] if p['name'] == provider]}") from None
+        x = b.accepted("rent", {"key": key, "ttl_ms": ttl_ms, "filter": of})["lease"]
         b.wait_state(x, "ready")
         return x

@@ -318,7 +318,7 @@ def sharp(s, b):
     """What the checker says of a stranger's machine that was ended and of one of ours that a released lease left behind."""
     cloud, eye = s.clouds["shadeform"], Checker(s.clouds, quiet=True)
     b.ask("pause", {"provider": cloud.name})  # or the broker would mend it
-    left = next(m for m in cloud.control("GET", "/machines") if not m["foreign"])
+    left = [m for m in cloud.control("GET", "/machines") if not m["foreign"]][-1]  # its kill switch has not passed
     cloud.control("POST", "/machines", {"twin_of": left["id"]})
     ended = cloud.control("POST", "/machines", {"name": "theirs", "tags": ["mine=yes"]})["id"]
     cloud.control("POST", f"/machines/{ended}", {"do": "end"})
