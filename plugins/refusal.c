@@ -91,6 +91,22 @@ plug_kind_of_text (const char *text)
 }
 
 int32_t
+plug_kind_of_removal (int32_t rc)
+{
+  switch (rc) {
+  case GPUB_E_NOT_FOUND:
+    return GPUB_OK;
+  case GPUB_E_INVALID:
+  case GPUB_E_CONFLICT:
+  case GPUB_E_CAPACITY:
+  case GPUB_E_QUOTA:
+    return GPUB_E_UNAVAILABLE;
+  default:
+    return rc;
+  }
+}
+
+int32_t
 plug_key (const struct gpub_host *host, struct gpub_call *call, const char *option,
           char key[static PLUG_KEY_MAX], size_t *len, struct gpub_error *err)
 {

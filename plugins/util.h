@@ -71,6 +71,9 @@ int32_t plug_kind_of_status (int status, bool change);
 /* The same, with the words of the answer (either may be ""), which decide between stock, money and
  * a fault where the status is about the wish. */
 int32_t plug_kind_of_refusal (int status, bool change, const char *code, const char *text);
+/* What a delete came to: what is not there is removed, and what is refused now (it is being built,
+ * another action runs) is not refused for ever. */
+int32_t plug_kind_of_removal (int32_t rc);
 /* GPUB_E_CAPACITY or GPUB_E_QUOTA by the words of a cloud, GPUB_OK when they say
  * neither. */
 int32_t plug_kind_of_text (const char *text);

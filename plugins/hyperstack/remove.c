@@ -31,23 +31,6 @@ detach (const struct ctx *c, const char *id)
     c->s->host->log (c->call, GPUB_LOG_INFO, "hyperstack.detach.failed", c->err->text);
 }
 
-/* Refused now is not refused for ever: it is being built, or another action runs. */
-static int32_t
-verdict (int32_t rc)
-{
-  switch (rc) {
-  case GPUB_E_NOT_FOUND:
-    return GPUB_OK;
-  case GPUB_E_INVALID:
-  case GPUB_E_CONFLICT:
-  case GPUB_E_CAPACITY:
-  case GPUB_E_QUOTA:
-    return GPUB_E_UNAVAILABLE;
-  default:
-    return rc;
-  }
-}
-
 int32_t
 hyperstack_remove (void *self, struct gpub_call *call, const struct gpub_ref *ref,
                    struct gpub_error *err)
@@ -66,7 +49,7 @@ hyperstack_remove (void *self, struct gpub_call *call, const struct gpub_ref *re
   if (has_address (vm))
     detach (&c, ref->id);
   snprintf (path, sizeof path, "/core/virtual-machines/%s", ref->id);
-  return verdict (api_change (&c, "delete VM", "DELETE", path, NULL, NULL));
+  return plug_kind_of_removal (api_change (&c, "delete VM", "DELETE", path, NULL, NULL));
 }
 
 /* ---- Console: asked for, then fetched once it is there ---- */

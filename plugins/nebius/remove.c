@@ -17,23 +17,6 @@ static const struct method delete_instance = { "compute",
                                                "nebius.compute.v1.InstanceService/Delete",
                                                "delete instance", &nb__operation__descriptor };
 
-/* Refused now is not refused for ever: another operation runs. */
-static int32_t
-verdict (int32_t rc)
-{
-  switch (rc) {
-  case GPUB_E_NOT_FOUND:
-    return GPUB_OK;
-  case GPUB_E_INVALID:
-  case GPUB_E_CONFLICT:
-  case GPUB_E_CAPACITY:
-  case GPUB_E_QUOTA:
-    return GPUB_E_UNAVAILABLE;
-  default:
-    return rc;
-  }
-}
-
 /* A key of its own each time: with the same one a delete that failed would only be told again. */
 static void
 new_key (char key[static 40])
@@ -60,7 +43,7 @@ delete_by_id (const struct ctx *c, const struct method *m, const char *id)
   rc = api_change (c, m, key, &in, &op);
   if (rc == GPUB_OK && operation_over (op, &why) && why.kind != GPUB_OK)
     rc = plug_error (c->err, why.kind, "%s: %s: %.150s", m->what, why.code, why.text);
-  return verdict (rc);
+  return plug_kind_of_removal (rc);
 }
 
 struct sweep {
