@@ -20,6 +20,7 @@ SYSTEM_TESTS += \
 	tests/system/sweep_join.py \
 	tests/system/sweep.py \
 	tests/system/soak.py \
+	tests/system/sweep_clouds.py \
 	tests/system/rent_join.py \
 	tests/system/accounts.py \
 	tests/system/alarms.py \
@@ -53,6 +54,7 @@ EXTRA_DIST   += \
 	%D%/system/machine_hook.py \
 	%D%/system/cross_cloud.py \
 	%D%/system/four.py \
+	%D%/system/kills.py \
 	%D%/system/load.py \
 	%D%/system/offline.py \
 	%D%/system/ready_runner.py \
@@ -79,6 +81,7 @@ EXTRA_DIST   += \
 	%D%/system/rent_none.py \
 	%D%/system/rent_join.py \
 	%D%/system/sweep.py \
+	%D%/system/sweep_clouds.py \
 	%D%/system/sweep_join.py \
 	$(NULL)
 

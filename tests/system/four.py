@@ -59,8 +59,8 @@ class Four(contextlib.ExitStack):
         self.clock = Clock(f"{self.folder}/clock", self.clouds)
         return self
 
-    def broker(self, more_limits=None, **more):
-        return Broker(*(account(c) for c in self.clouds.values()), times=TIMES,
+    def broker(self, names=NAMES, more_limits=None, **more):
+        return Broker(*(account(self.clouds[n]) for n in names), times=TIMES,
                       limits={"leases": 5000, "dollars_per_hour": 100000.0, **(more_limits or {})},
                       env={"GPUB_LIBEXECDIR": self.folder, "GPUB_TEST_CLOCK": self.clock.path}, **more)
 
@@ -80,6 +80,15 @@ class Four(contextlib.ExitStack):
 
     def machines(self):
         return {m["name"]: m for c in self.clouds.values() for m in c.machines()}
+
+    def strays(self):
+        """What the clouds keep of ours besides machines: {cloud: rows}."""
+        kinds = (("nebius", "/disks", lambda d: True), ("hyperstack", "/addresses", lambda d: not d["foreign"]),
+                 ("aws", "/volumes", lambda d: True), ("aws", "/spots", lambda d: d.get("state") == "active"))
+        left = {}
+        for cloud, path, ours in kinds:
+            left.setdefault(cloud, []).extend(d for d in self.clouds[cloud].control("GET", path) if ours(d))
+        return {cloud: rows for cloud, rows in left.items() if rows}
 
     @staticmethod
     def listed(b):

@@ -129,14 +129,6 @@ class Checker:
             self.differ(f"{what}: {a['machine_name']} cost {bill} micro-dollars, in the books {books}: "
                         f"{json.dumps({k: v for k, v in a.items() if k != 'offer'})}, {json.dumps(made)[:600]}")
 
-    def strays(self):
-        """What a cloud keeps besides machines: none of ours may be left at the end."""
-        for cloud, path, ours in (("nebius", "/disks", lambda d: True), ("hyperstack", "/addresses", lambda d: not d["foreign"]),
-                                  ("aws", "/volumes", lambda d: True), ("aws", "/spots", lambda d: d.get("state") == "active")):
-            left = [d for d in self.clouds[cloud].control("GET", path) if ours(d)]
-            if left:
-                self.differ(f"at the end: {len(left)} of {path[1:]} are left at {cloud}: {json.dumps(left)[:300]}")
-
 
 class Soak:
     def __init__(self, seed, world, b):
@@ -307,7 +299,8 @@ def soak(seed, leases, steps, world, b):
     until(lambda: not s.living(), 60, "no lease is left")
     s.checker.over.clear()
     s.checker.look(b, clock.now_ms(), "at the end")
-    s.checker.strays()
+    for cloud, left in world.strays().items():
+        s.checker.differ(f"at the end: {cloud} keeps what is ours: {json.dumps(left)[:300]}")
     for cloud in world.clouds.values():
         for v in cloud.control("GET", "/state")["violations"]:
             s.checker.differ(f"{cloud.name} was asked wrongly: {v}")

@@ -10,7 +10,7 @@ $GPUB_SWEEP_STORE=1 instead makes the N-th write to the books fail with ENOSPC o
 daemon exits, and is started again.
 
 $GPUB_SWEEP_CLUSTER=1 joins a cluster too.  $GPUB_SWEEP_STRIDE=4 takes every fourth point, $GPUB_SWEEP_FROM=7 begins
-at the seventh, $GPUB_SWEEP_POINT=commit,+ takes one kind only.
+at the seventh, $GPUB_SWEEP_POINT=commit,+ takes one kind only.  Other clouds: sweep_clouds.py.
 """
 import contextlib
 import os
@@ -24,7 +24,8 @@ sys.path[:0] = [os.path.join(HERE, "..", "kube"), os.path.join(HERE, "..", "node
 import cluster  # noqa: E402
 import node  # noqa: E402
 import pool  # noqa: E402
-from broker import BUILD, Broker, Cloud, Refused, Tap, spoke  # noqa: E402
+from broker import BUILD, Broker, Cloud, Tap, spoke  # noqa: E402
+from kills import Stubborn, Todo  # noqa: E402
 
 t = Tap()
 WHY = node.missing()
@@ -38,53 +39,14 @@ WORKERS = 3
 MACHINES = 2  # a lease may have one that goes and one that comes
 STORE = os.environ.get("GPUB_SWEEP_STORE") == "1"
 JOIN = os.environ.get("GPUB_SWEEP_CLUSTER") == "1"
-LIMIT = 4000 if STORE else 400  # no run of a rent and a release has so many points
 
 
-QUIET = {"LD_PRELOAD": "", "GPUB_TEST_IO": "", "GPUB_TEST_KILL": ""}
-
-
-class Run:
+class Run(Stubborn):
     """One rent and release; the daemon may die at any moment and is started again."""
 
     def __init__(self, b, cloud, n):
-        self.b, self.cloud, self.n, self.deaths = b, cloud, n, 0
-
-    def alive(self):
-        if self.b.proc.poll() is not None:
-            self.deaths += 1
-            self.b.start(**QUIET)
-
-    def persist(self, fn, seconds, what):
-        """fn until it answers; a dead daemon is started again, a question without an answer asked again."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.alive()
-            try:
-                got = fn()
-                if got:
-                    return got
-            except (TimeoutError, Refused) as e:
-                if isinstance(e, Refused) and e.code not in ("busy", "draining", "provider-down"):
-                    raise
-            except RuntimeError:  # it died while it started
-                pass
-            time.sleep(0.02)
-        raise TimeoutError(f"{what}: not within {seconds} s; {self.b.tail(3000)}")
-
-    def state(self, lease, *wanted):
-        def look():
-            r = self.b.try_ask("lease", {"lease": lease}, 1000)
-            if not r or r[0] != "final":
-                return None
-            now = r[1]["lease"]
-            if now["state"] in ("failed-kept", "failed-empty", "lost", "leaked") and now["state"] not in wanted:
-                raise AssertionError(f"{lease} is {now['state']}: {now.get('cause')}")
-            return now if now["state"] in wanted else None
-        return self.persist(look, 90, f"{lease} {wanted}")
-
-    def mutate(self, verb, body):
-        return self.persist(lambda: self.b.accepted(verb, body, 1000), 30, verb)
+        super().__init__(b)
+        self.cloud, self.n = cloud, n
 
     def go(self):
         rent = {"key": f"rent-{self.n}", "filter": {"gpu": [{"model": "H100", "min": 1, "max": 1}]},
@@ -121,58 +83,20 @@ class Worker(threading.Thread):
         before = len(self.cloud.control("GET", "/machines"))
         try:
             self.b.stop()
-            self.b.start(wait=False, **point.env())
+            self.b.start(wait=False, **faults(point))
             run = Run(self.b, self.cloud, point)
             run.go()
-            hit = run.deaths or self.b.logged("child.down") or self.b.logged("io-fault met")
-            self.todo.done(point, hit, len(self.cloud.control("GET", "/machines")) - before, None)
+            self.todo.done(point, run.hit(), len(self.cloud.control("GET", "/machines")) - before, None)
         except Exception as e:
             self.todo.done(point, True, 0, f"{type(e).__name__}: {str(e)[:1500]}".replace("\n", " | "))
             for m in self.cloud.machines():
                 self.cloud.control("POST", f"/machines/{m['id']}", {"do": "end"})
 
 
-class Point:
-    def __init__(self, kind, n, suffix):
-        self.kind, self.n, self.suffix = kind, n, suffix
-
-    def __str__(self):
-        return f"{self.kind}:{self.n}{self.suffix}"
-
-    def env(self):
-        if STORE:
-            return {"LD_PRELOAD": f"{BUILD}/.libs/io-fault.so", "GPUB_TEST_IO": str(self)}
-        return {"GPUB_TEST_KILL": str(self)}
-
-
-class Todo:
-    """The points of one kind after the other; a kind is over when a run got through unharmed."""
-
-    def __init__(self, kinds, first, stride):
-        self.lock, self.kinds, self.first, self.stride = threading.Lock(), list(kinds), first, stride
-        self.next, self.over = {k: first for k in kinds}, set()
-        self.killed, self.most, self.bad = {k: 0 for k in kinds}, {k: 0 for k in kinds}, []
-
-    def take(self):
-        with self.lock:
-            for kind in self.kinds:
-                if kind not in self.over and self.next[kind] < LIMIT:
-                    n = self.next[kind]
-                    self.next[kind] += max(1, self.stride // 4) if kind[0] == "sync" else self.stride
-                    return Point(kind[0], n, kind[1])
-        return None
-
-    def done(self, point, hit, machines, why):
-        kind = (point.kind, point.suffix)
-        with self.lock:
-            if not hit:
-                self.over.add(kind)
-                return
-            self.killed[kind] += 1
-            self.most[kind] = max(self.most[kind], machines)
-            if why:
-                self.bad.append(f"killed at {point}: {why}")
-                print(f"# {self.bad[-1]}", flush=True)
+def faults(point):
+    if STORE:
+        return {"LD_PRELOAD": f"{BUILD}/.libs/io-fault.so", "GPUB_TEST_IO": str(point)}
+    return {"GPUB_TEST_KILL": str(point)}
 
 
 def main():
