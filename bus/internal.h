@@ -49,9 +49,13 @@ void bus_wake (struct bus *b);
 /* router.c: one turn of the request socket; 1 when the budget ended it. */
 int router_pump (struct bus *b);
 
-/* reply.c: a reply to somebody without a session; lost when there is no room for it. */
+/* reply.c: an error to somebody without a session; lost when there is no room for it. */
 void reply_once (struct bus *b, struct bytes routing_id, const struct pending *to, const char *code,
                  const char *message, uint32_t retry_after_ms);
+/* The same through a session, where it waits for room; one that was opened for this alone ends with
+ * it. */
+void reply_refusal (struct bus *b, struct session *s, const struct pending *to, const char *code,
+                    const char *message, uint32_t retry_after_ms);
 /* Sends what slow clients have room for by now. */
 void reply_flush (struct bus *b);
 /* The client went away: forget what it waits for. */

@@ -119,6 +119,17 @@ reply_once (struct bus *b, struct bytes routing_id, const struct pending *to, co
     transmit (b, routing_id, to, BUS_ERROR, (struct bytes){ json, strlen (json) });
 }
 
+void
+reply_refusal (struct bus *b, struct session *s, const struct pending *to, const char *code,
+               const char *message, uint32_t retry_after_ms)
+{
+  AUTO_FREE char *json = *to->id ? proto_error (code, message, NULL, retry_after_ms) : NULL;
+  int rc = json ? deliver (b, s, to, BUS_ERROR, (struct bytes){ json, strlen (json) }) : 0;
+
+  if (rc == 0)
+    session_close_idle (&b->sessions, s);
+}
+
 static void
 flush_session (struct bus *b, struct session *s)
 {
@@ -132,8 +143,7 @@ flush_session (struct bus *b, struct session *s)
     }
     session_unqueue (&b->sessions, s);
   }
-  if (s->requests.n == 0)
-    session_close (&b->sessions, s);
+  session_close_idle (&b->sessions, s);
 }
 
 void

@@ -103,7 +103,11 @@ handle (struct bus *b, const struct arrival *a, const struct err *decoded)
     struct pending to = { .delimiter = r->delimiter };
 
     strcpy (to.id, r->id);
-    reply_once (b, a->routing_id, &to, no.code, no.message, no.retry_after_ms);
+    if (s || a->who)
+      reply_refusal (b, s ? s : session_open (&b->sessions, a->routing_id, a->who, a->fd), &to,
+                     no.code, no.message, no.retry_after_ms);
+    else
+      reply_once (b, a->routing_id, &to, no.code, no.message, no.retry_after_ms);
     return;
   }
   if (!s)

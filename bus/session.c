@@ -118,8 +118,8 @@ session_close (struct sessions *all, struct session *s)
   *vec_push (&all->unused) = s->slot;
 }
 
-static void
-close_when_idle (struct sessions *all, struct session *s)
+void
+session_close_idle (struct sessions *all, struct session *s)
 {
   if (s->requests.n == 0 && !s->first)
     session_close (all, s);
@@ -131,7 +131,7 @@ session_finish (struct sessions *all, struct session *s, struct pending *p)
   vec_drop (&s->requests, p - s->requests.at);
   s->who->inflight--;
   all->inflight--;
-  close_when_idle (all, s);
+  session_close_idle (all, s);
 }
 
 int

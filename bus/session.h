@@ -59,6 +59,7 @@ void session_add (struct sessions *all, struct session *s, const struct proto_re
 /* Takes a request off; the session ends when nothing is left of it. */
 void session_finish (struct sessions *all, struct session *s, struct pending *p);
 void session_close (struct sessions *all, struct session *s);
+void session_close_idle (struct sessions *all, struct session *s); /* when nothing is left of it */
 
 /* -1 when the session is beyond its bound. */
 int session_queue (struct sessions *all, struct session *s, const struct pending *to,

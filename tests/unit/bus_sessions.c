@@ -186,6 +186,39 @@ test_never_reads (void)
   fixture_done (&x);
 }
 
+/* A refusal waits behind the finals that a slow client has no room for yet. */
+static void
+test_slow_and_refused (void)
+{
+  static char page[20000];
+  const char *got = "";
+  struct fixture x;
+  int few = 8;
+  void *s;
+
+  fixture_init (&x);
+  x.config.inflight_per_peer = 200;
+  fixture_up (&x);
+  s = zmq_socket (x.ctx, ZMQ_DEALER);
+  zmq_setsockopt (s, ZMQ_RCVHWM, &few, sizeof few);
+  zmq_connect (s, x.requests);
+  memset (page, ' ', sizeof page);
+  memcpy (page, "{}", 2);
+  for (int i = 0; i < 180; i++)
+    hold (s, "n", i);
+  UNTIL (&x, x.held.n == 180);
+  for (size_t i = 0; i < x.held.n; i++)
+    bus_send (x.bus, &x.held.at[i], BUS_FINAL, page, sizeof page);
+  put (s, "GPUB/1", "hold", "odd", "[", NULL);
+  UNTIL (&x, counters (&x).bad_frames == 1);
+  is_num (counters (&x).gone, 0, "180 finals wait");
+  UNTIL (&x, strstr (got = get (&x, s), "error odd"));
+  ok (strstr (got, "error odd") != NULL, "and a refusal behind them comes, too");
+  ok (is_quiet (&x, s), "as the last");
+  zmq_close (s);
+  fixture_done (&x);
+}
+
 /* One pump handles its budget; a client with a full queue gets no more of it than another. */
 static void
 test_fairness (void)
@@ -259,6 +292,7 @@ main (void)
   test_rate ();
   test_gone ();
   test_slow ();
+  test_slow_and_refused ();
   test_never_reads ();
   test_fairness ();
   test_thousand ();
