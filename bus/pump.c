@@ -90,8 +90,9 @@ note (struct bus *b, enum bus_socket which, const struct monitor_event *ev)
 }
 
 static void
-monitors_pump (struct bus *b)
+monitors_pump (void *ctx)
 {
+  struct bus *b = ctx;
   struct monitor_event ev;
 
   for (int i = 0; i < BUS_SOCKETS; i++)
@@ -110,7 +111,7 @@ turn (struct bus *b, int all)
 
   if (all || b->fds[FD_ZAP].revents || b->fds[FD_REQUESTS_MONITOR].revents ||
       b->fds[FD_EVENTS_MONITOR].revents) {
-    zap_pump (&b->zap);
+    zap_pump (&b->zap, monitors_pump, b);
     monitors_pump (b);
   }
   if (b->fds[FD_EVENTS].revents)

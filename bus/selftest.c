@@ -34,7 +34,7 @@ await_verdict (struct bus *b, void *mon)
   for (int64_t left = SELFTEST_MS; left > 0; left = end - clock_boot_ms ()) {
     if (zmq_poll (items, 2, (long) left) < 0 && errno != EINTR)
       return 0;
-    zap_pump (&b->zap);
+    zap_pump (&b->zap, NULL, NULL);
     while (monitor_next (mon, &ev))
       if (ev.what & VERDICTS)
         return ev.what;

@@ -93,11 +93,13 @@ answer (struct zap *z, const struct frames *f)
 }
 
 void
-zap_pump (struct zap *z)
+zap_pump (struct zap *z, void (*look) (void *ctx), void *ctx)
 {
   struct frames f;
 
   while (frames_recv (z->sock, &f) == 0) {
+    if (look)
+      look (ctx);
     answer (z, &f);
     frames_done (&f);
   }
