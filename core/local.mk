@@ -129,6 +129,7 @@ libcore_la_SOURCES  = \
 	%D%/rent_boot.c \
 	%D%/rent_quote.c \
 	%D%/start.c %D%/start.h \
+	%D%/start_books.c \
 	%D%/start_check.c \
 	%D%/start_conf.c \
 	%D%/store.c %D%/store.h \

@@ -13,6 +13,8 @@ int start_broker (struct broker *b, struct err *e);
  */
 int start_rebuild (struct broker *b, const char *instance, struct err *e);
 bool start_uuid (const char *text);
+/* Opens and reads them; what a restart does not mend makes b->exit_code START_BOOKS. */
+int start_books (struct broker *b, const char *instance, struct err *e);
 void start_undo (struct broker *b);
 /* Reads the file again; on failure the old configuration stays, and NULL.  Else what became of it:
  * {"started":[NAME...],"failed":[{"provider","message"}...]}. */
