@@ -1,9 +1,4 @@
-/* cases_fault.c - what a plugin makes of a cloud that fails
- *
- * Faults are armed for the k-th request of a call, whatever that is, for k = 0, 1, ... until the
- * call makes no more requests.  So the kit need not know a cloud's endpoints: what it checks is
- * what must hold wherever the fault strikes.
- */
+/* cases_fault.c - what a plugin makes of a cloud that fails; creates are in cases_create.c */
 #include "config.h"
 
 #include <poll.h>
@@ -12,58 +7,7 @@
 
 #include "core/clock.h"
 #include "core/json.h"
-#include "sdk/conform/conform.h"
-
-enum { REQUESTS_MOST = 12, FAULT_DEADLINE_MS = 3000, HANG_DEADLINE_MS = 600, SOON_MS = 1000 };
-
-/* ---- one call under one fault ---- */
-
-struct strike {
-  const char *call;
-  const char *fault;
-  const struct made *m; /* what the call is about, NULL for a create or a list */
-};
-
-static json_t *
-args_of (const struct strike *x)
-{
-  if (strcmp (x->call, "list_offers") == 0)
-    return json_pack ("{s:n}", "offer_ref");
-  if (strcmp (x->call, "find") == 0)
-    return find_args (x->m->token);
-  return x->m && strcmp (x->call, "list") != 0 ? ref_args (x->m) : NULL;
-}
-
-/* How many requests the call makes in a new process; at least 1, for a process that caches. */
-static int
-requests_of (struct test *t, const struct strike *x, json_t *args)
-{
-  long before, n;
-
-  if (!again (t)) {
-    json_decref (args);
-    return 0;
-  }
-  before = requests (t);
-  ask (t, x->call, args);
-  n = requests (t) - before;
-  return n < 1 ? 1 : n > REQUESTS_MOST ? REQUESTS_MOST : (int) n;
-}
-
-/* In a new process, so that every strike meets the same requests. */
-static struct answer *
-strike (struct test *t, const struct strike *x, int at, json_t *args)
-{
-  struct answer *a;
-
-  if (!again (t) || !fault (t, x->fault, 1, at, NULL)) {
-    json_decref (args);
-    return NULL;
-  }
-  a = ask_within (t, FAULT_DEADLINE_MS, x->call, args);
-  calm (t);
-  return a;
-}
+#include "sdk/conform/strike.h"
 
 /* ---- reads: an error is not an absence ---- */
 
@@ -109,14 +53,14 @@ sweep_read (struct test *t, const char *call, const struct made *m,
             bool (*holds) (struct test *, const struct answer *, const struct strike *, int))
 {
   struct strike x = { .call = call, .m = m };
-  int n = requests_of (t, &x, args_of (&x));
+  int n = strike_requests (t, &x, strike_args (&x));
 
   for (size_t f = 0; f < N_ELEMENTS (read_faults) && !t->failed; f++)
     for (int at = 0; at < n && !t->failed; at++) {
       const struct answer *a;
 
       x.fault = read_faults[f];
-      a = strike (t, &x, at, args_of (&x));
+      a = strike (t, &x, at, strike_args (&x));
       if (!a || !holds (t, a, &x, at))
         return false;
     }
@@ -154,173 +98,7 @@ CASE (get_faults)
     sweep_read (t, "get", m, is_not_gone);
 }
 
-/* ---- create: what was made is told, or UNKNOWN ---- */
-
-static const json_t *
-newly_made (struct test *t, const json_t *before)
-{
-  json_t *fresh = keep (t, json_array ()), *m;
-  size_t i;
-
-  json_array_foreach ((json_t *) (uintptr_t) truth (t), i, m) {
-    if (!with_id (before, json_str (m, "id", "")))
-      json_array_append (fresh, m);
-  }
-  return fresh;
-}
-
-/* The machine that exists, by the search that the broker makes after UNKNOWN. */
-static bool
-is_found (struct test *t, const char *token, const char *id)
-{
-  int64_t end = clock_boot_ms () + kit_number (t->kit, "visibility_lag_ms") + 1000;
-  struct answer *a = ask (t, "find", find_args (token));
-
-  while (json_array_size (a->machines) == 0 && !t->failed && clock_boot_ms () < end) {
-    poll (NULL, 0, 50);
-    a = ask (t, "find", find_args (token));
-  }
-  note_made (t, a, token);
-  return expect (t, a->kind == ERR_NONE && with_id (a->machines, id), a,
-                 "find of token %s: machine %s, which the cloud has", token, id);
-}
-
-static bool
-is_honest (struct test *t, const struct answer *a, const json_t *made, const char *token,
-           const char *what)
-{
-  const char *id = json_str (json_array_get (made, 0), "id", "");
-  size_t n = json_array_size (made);
-
-  if (!expect (t, n <= 1, a, "%s: at most one machine, the cloud has %zu", what, n))
-    return false;
-  if (n == 0)
-    return expect (t, a->kind != ERR_NONE, a, "%s, and the cloud has no machine: an error", what);
-  return expect (t,
-                 a->kind == ERR_UNKNOWN || with_id (a->machines, id) ||
-                     (a->kind == ERR_NONE && json_array_size (a->machines)),
-                 a, "%s, and the cloud has machine %s: ok with it, or unknown", what, id) &&
-         is_found (t, token, id);
-}
-
-static bool
-strike_create (struct test *t, const char *offer, const char *kind, int at)
-{
-  struct strike x = { .call = "create", .fault = kind };
-  const char *token = new_token (t);
-  const json_t *before = truth (t), *made;
-  struct answer *a = strike (t, &x, at, create_args (t, offer, token));
-  char what[100];
-
-  if (!a || t->failed)
-    return false;
-  snprintf (what, sizeof what, "create with fault '%s' at request %d", kind, at + 1);
-  made = newly_made (t, before);
-  note_made (t, a, token);
-  return is_honest (t, a, made, token, what);
-}
-
-static int
-requests_of_create (struct test *t, const char *offer)
-{
-  struct strike x = { .call = "create" };
-  const char *token = new_token (t);
-  const json_t *before = truth (t), *made;
-  int n = requests_of (t, &x, create_args (t, offer, token));
-
-  made = newly_made (t, before);
-  if (!t->failed &&
-      expect_text (t, json_array_size (made) == 1, "none or several",
-                   "a create without faults makes one machine") &&
-      is_found (t, token, json_str (json_array_get (made, 0), "id", "")))
-    unmake (t, t->made.at[t->made.n - 1]);
-  return n;
-}
-
-static void
-sweep_create (struct test *t, const char *const *faults, size_t nfaults)
-{
-  uint64_t price;
-  const char *offer = cheapest (t, &price);
-  int n = offer ? requests_of_create (t, offer) : 0;
-
-  for (size_t f = 0; f < nfaults; f++)
-    for (int at = 0; at < n; at++)
-      if (t->failed || !strike_create (t, offer, faults[f], at))
-        return;
-}
-
-CASE (create_lost)
-{
-  static const char *const faults[] = { "lost-reply", "drop", "broken", "bad-gateway",
-                                        "short-body" };
-
-  sweep_create (t, faults, N_ELEMENTS (faults));
-}
-
-CASE (create_garbled)
-{
-  static const char *const faults[] = { "garbage", "huge", "truncated", "unauthorized",
-                                        "throttled" };
-
-  sweep_create (t, faults, N_ELEMENTS (faults));
-}
-
-static void
-hang (struct test *t, const char *offer, int at)
-{
-  const char *token = new_token (t);
-  const json_t *before = truth (t), *made;
-  struct answer *a;
-  char what[100];
-
-  if (!again (t) || !fault (t, "hang", 1, at, json_pack ("{s:f}", "seconds", 5.0)))
-    return;
-  a = ask_within (t, HANG_DEADLINE_MS, "create", create_args (t, offer, token));
-  calm (t);
-  note_made (t, a, token);
-  made = newly_made (t, before);
-  snprintf (what, sizeof what, "create whose request %d is answered after its deadline", at + 1);
-  if (is_honest (t, a, made, token, what))
-    expect (t, a->took_ms <= kit_patience (t->kit, HANG_DEADLINE_MS + SOON_MS), a,
-            "%s returns within a second of the deadline", what);
-}
-
-CASE (create_timeout)
-{
-  uint64_t price;
-  const char *offer = cheapest (t, &price);
-  int n = offer ? requests_of_create (t, offer) : 0;
-
-  for (int at = 0; at < n && !t->failed && !t->skipped; at++)
-    hang (t, offer, at);
-}
-
-/* ---- refusals ---- */
-
-/* Wherever it is that the cloud says so: some request of the create must. */
-CASE (out_of_stock)
-{
-  uint64_t price;
-  const char *offer = cheapest (t, &price);
-  int n = offer ? requests_of_create (t, offer) : 0;
-  struct strike x = { .call = "create", .fault = "out-of-stock" };
-  struct answer *a = NULL;
-  bool seen = false;
-
-  for (int at = 0; at < n && !t->failed && !seen; at++) {
-    const char *token = new_token (t);
-    const json_t *before = truth (t);
-
-    a = strike (t, &x, at, create_args (t, offer, token));
-    if (!a)
-      return;
-    seen = a->kind == ERR_CAPACITY && json_array_size (newly_made (t, before)) == 0;
-    note_made (t, a, token);
-  }
-  if (a)
-    expect (t, seen, a, "a create that the cloud refuses for want of stock: capacity");
-}
+/* ---- what happens to a machine ---- */
 
 static bool
 order (struct test *t, const struct made *m, json_t *what)
@@ -406,7 +184,7 @@ wait_running (struct test *t, const struct made *m)
 CASE (remove_lost)
 {
   struct strike x = { .call = "remove", .m = make (t) };
-  int n = x.m && wait_running (t, x.m) ? requests_of (t, &x, ref_args (x.m)) : 0;
+  int n = x.m && wait_running (t, x.m) ? strike_requests (t, &x, ref_args (x.m)) : 0;
   size_t first = t->made.n, all = N_ELEMENTS (remove_faults) * (size_t) n;
 
   for (size_t i = 0; i < all; i++)
@@ -431,7 +209,7 @@ call_all_faulty (struct test *t, const char *call, const struct made *m, const c
   struct strike x = { .call = call, .m = m };
   uint64_t price;
   json_t *args = strcmp (call, "create") == 0 ? create_args (t, cheapest (t, &price), new_token (t))
-                                              : args_of (&x);
+                                              : strike_args (&x);
   struct answer *a;
 
   if (!again (t) || !fault (t, kind, -1, 0, more)) {
@@ -507,7 +285,7 @@ cancel_one (struct test *t, const char *call, const struct made *m)
   if (!again (t) || !fault (t, "hang", -1, 0, json_pack ("{s:f}", "seconds", 4.0)))
     return;
   before = requests (t);
-  a = ask_begin (t, DEADLINE_MS, call, args_of (&x));
+  a = ask_begin (t, DEADLINE_MS, call, strike_args (&x));
   if (!wait_for_request (t, before))
     return;
   asked = clock_boot_ms ();
