@@ -102,8 +102,8 @@ monitors_pump (void *ctx)
 }
 
 /* A descriptor can only be reused after its end was reported, and its next owner has to pass the
- * access handler first: hence access, then ends, then requests; and no access without a look at the
- * ends. */
+ * access handler first: hence access, then ends, then requests; and no access without a look at how
+ * many connections there are by then. */
 static int
 turn (struct bus *b, int all)
 {

@@ -99,19 +99,18 @@ handle (struct bus *b, const struct arrival *a, const struct err *decoded)
   if (s && decoded->kind == ERR_NONE && session_find (s, r->id))
     return; /* sent again on the same connection: the first is being answered */
   no = admit (b, a, s, decoded);
+  if (!s && a->who)
+    s = session_open (&b->sessions, a->routing_id, a->who, a->fd);
   if (no.code) {
     struct pending to = { .delimiter = r->delimiter };
 
     strcpy (to.id, r->id);
-    if (s || a->who)
-      reply_refusal (b, s ? s : session_open (&b->sessions, a->routing_id, a->who, a->fd), &to,
-                     no.code, no.message, no.retry_after_ms);
+    if (s)
+      reply_refusal (b, s, &to, no.code, no.message, no.retry_after_ms);
     else
       reply_once (b, a->routing_id, &to, no.code, no.message, no.retry_after_ms);
     return;
   }
-  if (!s)
-    s = session_open (&b->sessions, a->routing_id, a->who, a->fd);
   session_add (&b->sessions, s, r);
   hand_over (b, s, r);
 }

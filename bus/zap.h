@@ -22,8 +22,8 @@ struct zap {
 
 int zap_init (struct zap *z, void *ctx, const struct principals *who, struct err *e);
 void zap_done (struct zap *z);
-/* Answers what was asked; never waits. */
-/* look, unless NULL, is called before each answer: a connection is reported before it asks. */
+/* Answers what was asked; never waits.  look, unless NULL, is called before each answer: that a
+ * connection was made is reported before it asks. */
 void zap_pump (struct zap *z, void (*look) (void *ctx), void *ctx);
 
 #endif

@@ -56,7 +56,7 @@ read_ms (clockid_t id)
 int64_t
 clock_wall_ms (void)
 {
-  int64_t ms = read_ms (CLOCK_REALTIME);
+  int64_t ms = read_ms (CLOCK_REALTIME); /* the first time, this asks for the offset, too */
 
   return ms + offset_ms;
 }

@@ -120,22 +120,46 @@ resident_kib (void)
   return u.ru_maxrss;
 }
 
-/* The client reads nothing; its own queue is kept short, or this process would hold what the broker
- * sheds. */
+/* Its own queue is kept short, or this process would hold what the broker sheds. */
+static void *
+slow_client (const struct fixture *x)
+{
+  void *s = zmq_socket (x->ctx, ZMQ_DEALER);
+  int few = 8;
+
+  zmq_setsockopt (s, ZMQ_RCVHWM, &few, sizeof few);
+  zmq_connect (s, x->requests);
+  return s;
+}
+
+/* That many requests are held, and a final of that size is sent for each: how many were refused. */
+static int
+flood (struct fixture *x, void *s, int requests, size_t size)
+{
+  AUTO_FREE char *page = malloc (size);
+  int refused = 0;
+
+  memset (page, ' ', size);
+  memcpy (page, "{}", 2);
+  for (int i = 0; i < requests; i++)
+    hold (s, "n", i);
+  UNTIL (x, x->held.n == (size_t) requests);
+  for (size_t i = 0; i < x->held.n; i++)
+    refused += bus_send (x->bus, &x->held.at[i], BUS_FINAL, page, size) < 0;
+  return refused;
+}
+
 static void
 test_slow (void)
 {
   static char step[4096];
   struct fixture x;
   long before;
-  int few = 8;
   void *s;
 
   fixture_init (&x);
   fixture_up (&x);
-  s = zmq_socket (x.ctx, ZMQ_DEALER);
-  zmq_setsockopt (s, ZMQ_RCVHWM, &few, sizeof few);
-  zmq_connect (s, x.requests);
+  s = slow_client (&x);
   hold (s, "slow", 0);
   UNTIL (&x, x.held.n == 1);
   memset (step, ' ', sizeof step);
@@ -159,24 +183,15 @@ test_slow (void)
 static void
 test_never_reads (void)
 {
-  static char page[60000];
   struct fixture x;
-  int few = 8, gone = 0;
+  int gone = 0;
   void *s, *other;
 
   fixture_init (&x);
   x.config.inflight_per_peer = 600;
   fixture_up (&x);
-  s = zmq_socket (x.ctx, ZMQ_DEALER);
-  zmq_setsockopt (s, ZMQ_RCVHWM, &few, sizeof few);
-  zmq_connect (s, x.requests);
-  memset (page, ' ', sizeof page);
-  memcpy (page, "{}", 2);
-  for (int i = 0; i < 400; i++)
-    hold (s, "n", i);
-  UNTIL (&x, x.held.n == 400);
-  for (size_t i = 0; i < x.held.n; i++)
-    gone += bus_send (x.bus, &x.held.at[i], BUS_FINAL, page, sizeof page) < 0;
+  s = slow_client (&x);
+  gone = flood (&x, s, 400, 60000);
   ok (gone > 0 && counters (&x).gone == 1, "24 MB of unread finals end the session: %d refused",
       gone);
   other = client (&x, ZMQ_DEALER, x.requests);
@@ -190,28 +205,18 @@ test_never_reads (void)
 static void
 test_slow_and_refused (void)
 {
-  static char page[20000];
   const char *got = "";
   struct fixture x;
-  int few = 8;
   void *s;
 
   fixture_init (&x);
   x.config.inflight_per_peer = 200;
   fixture_up (&x);
-  s = zmq_socket (x.ctx, ZMQ_DEALER);
-  zmq_setsockopt (s, ZMQ_RCVHWM, &few, sizeof few);
-  zmq_connect (s, x.requests);
-  memset (page, ' ', sizeof page);
-  memcpy (page, "{}", 2);
-  for (int i = 0; i < 180; i++)
-    hold (s, "n", i);
-  UNTIL (&x, x.held.n == 180);
-  for (size_t i = 0; i < x.held.n; i++)
-    bus_send (x.bus, &x.held.at[i], BUS_FINAL, page, sizeof page);
+  s = slow_client (&x);
+  is_num (flood (&x, s, 180, 20000), 0, "180 finals are taken");
   put (s, "GPUB/1", "hold", "odd", "[", NULL);
   UNTIL (&x, counters (&x).bad_frames == 1);
-  is_num (counters (&x).gone, 0, "180 finals wait");
+  is_num (counters (&x).gone, 0, "and wait");
   UNTIL (&x, strstr (got = get (&x, s), "error odd"));
   ok (strstr (got, "error odd") != NULL, "and a refusal behind them comes, too");
   ok (is_quiet (&x, s), "as the last");
