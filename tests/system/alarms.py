@@ -48,8 +48,7 @@ def alarms(b, cloud, folder):
     orphans = b.ask("orphans")["orphans"]
     t.eq([o["name"] for o in orphans], ["stray"], "and is listed as an orphan")
     t.eq(len([m for m in cloud.control("GET", "/machines") if not m["ended_ms"]]), 1, "and is not touched")
-    with open(f"/proc/{b.proc.pid}/task/{b.proc.pid}/children") as f:
-        pids = f.read().split()
+    pids = b.children()
     until(lambda: not any("Z" in open(f"/proc/{p}/stat").read().split()[2] for p in pids if os.path.exists(f"/proc/{p}/stat")),
           10, "no zombie")
     t.ok(True, "the program leaves no zombie")

@@ -191,6 +191,20 @@ class Broker:
             self.stop()
         return self.start(**env)
 
+    def children(self, program=""):
+        """The pids of its children whose command line has that in it."""
+        with open(f"/proc/{self.proc.pid}/task/{self.proc.pid}/children") as f:
+            pids = f.read().split()
+        found = []
+        for pid in pids:
+            try:
+                with open(f"/proc/{pid}/cmdline") as f:
+                    if program in f.read():
+                        found.append(int(pid))
+            except FileNotFoundError:  # it ended meanwhile
+                pass
+        return found
+
     # ---- requests: GPUB/1 by hand ----
 
     def close(self):

@@ -55,7 +55,7 @@ class Stubborn:
 
 
 class Point:
-    """The n-th passage of a kind of point; env(point) is what makes the daemon die there."""
+    """The n-th passage of a kind of point; as a text, what GPUB_TEST_KILL and GPUB_TEST_IO take."""
 
     def __init__(self, kind, n, suffix):
         self.kind, self.n, self.suffix = kind, n, suffix

@@ -112,13 +112,6 @@ def spot(b, cloud):
     case(b, cloud, "spot, the cheapest zone is empty", create("out-of-stock"), [OK], SPOT, 1)
 
 
-def children(b):
-    """The provider processes of this broker."""
-    with open(f"/proc/{b.proc.pid}/task/{b.proc.pid}/children") as f:
-        pids = f.read().split()
-    return [int(p) for p in pids if "gpubroker-provider" in open(f"/proc/{p}/cmdline").read()]
-
-
 def under_way(b, cloud, key, seconds=3, skip=0):
     """A rent whose create has had its effect and not its answer."""
     cloud.faults({"on": "create", "kind": "hang", "seconds": seconds, "skip": skip})
@@ -132,7 +125,7 @@ def under_way(b, cloud, key, seconds=3, skip=0):
 def killed(b, cloud):
     cloud.faults(*create("out-of-stock"))
     lease = under_way(b, cloud, "killed", skip=1)
-    for pid in children(b):
+    for pid in b.children("gpubroker-provider"):
         os.kill(pid, signal.SIGKILL)
     settle(b, cloud, lease, "provider killed in the middle", [OK])
 

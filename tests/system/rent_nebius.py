@@ -88,20 +88,13 @@ def ordering(b, cloud):
     case(b, cloud, "token revoked", create("unauthenticated"), [OK])
 
 
-def children(b):
-    """The provider processes of this broker."""
-    with open(f"/proc/{b.proc.pid}/task/{b.proc.pid}/children") as f:
-        pids = f.read().split()
-    return [int(p) for p in pids if "gpubroker-provider" in open(f"/proc/{p}/cmdline").read()]
-
-
 def killed(b, cloud):
     cloud.faults({"on": "create", "kind": "hang", "seconds": 3})
     before = cloud.control("GET", "/counters").get("create", 0)
     lease = rent(b, "killed")
     cloud.control("GET", f"/wait?endpoint=create&count={before + 1}&timeout=15")
     until(lambda: cloud.machines(), 10, "the effect")
-    for pid in children(b):
+    for pid in b.children("gpubroker-provider"):
         os.kill(pid, signal.SIGKILL)
     settle(b, cloud, lease, "provider killed in the middle", [OK])
 

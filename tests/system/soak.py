@@ -22,6 +22,7 @@ sys.path[:0] = [os.path.join(HERE, ".."), HERE]
 import venv  # noqa: E402
 from broker import Refused, Tap, until  # noqa: E402
 from four import HOUR_MS, NAMES, Four  # noqa: E402
+from kills import Stubborn  # noqa: E402
 
 venv.enter("soak over four clouds")
 STEP_S = 600
@@ -130,34 +131,20 @@ class Checker:
                         f"{json.dumps({k: v for k, v in a.items() if k != 'offer'})}, {json.dumps(made)[:600]}")
 
 
-class Soak:
+class Soak(Stubborn):
     def __init__(self, seed, world, b):
-        self.random, self.world, self.clouds, self.b = random.Random(seed), world, world.clouds, b
+        super().__init__(b)
+        self.random, self.world, self.clouds = random.Random(seed), world, world.clouds
         self.checker, self.keys = Checker(world.clouds), 0
         self.count = dict.fromkeys(("rented", "refused", "released", "extended", "harmed", "strangers", "faults", "kills"), 0)
 
-    # ---- asking, while the daemon may be dead at any moment
-
-    def alive(self):
-        if self.b.proc.poll() is not None:
-            self.b.start()
-
-    def persist(self, fn, what, seconds=60):
-        """An answer, or a refusal that stands; the same question again while there is none."""
-        def ask():
-            try:
-                self.alive()
-                return fn() or True
-            except Refused as e:
-                return None if e.code in ("busy", "draining", "internal") else e
-            except (TimeoutError, RuntimeError):
-                return None
-        return until(ask, seconds, what)
-
     def mutate(self, verb, body):
+        """What is answered; a refusal that stands is an answer, too."""
         self.keys += 1
-        key = f"soak-{self.keys}"
-        return self.persist(lambda: self.b.accepted(verb, {"key": key, **body}, 1000), f"{verb} {body}")
+        try:
+            return super().mutate(verb, {"key": f"soak-{self.keys}", **body})
+        except Refused as e:
+            return e
 
     # ---- what happens in a step
 
@@ -174,8 +161,7 @@ class Soak:
                 self.checker.differ(f"a rent was refused: {got}")
 
     def living(self):
-        got = self.persist(lambda: self.b.ask("leases", {"limit": 1000}, 3000), "leases")
-        return got["leases"] if isinstance(got, dict) else []
+        return self.persist(lambda: self.b.ask("leases", {"limit": 1000}, 3000), 60, "leases")["leases"]
 
     def change(self):
         """Somebody changes his mind, at whatever moment of a lease's life."""
@@ -218,18 +204,13 @@ class Soak:
         self.count["kills"] += 1
         how = self.random.choice(("now", "commit", "commit+", "frame", "provider"))
         if how == "provider":
-            pids = [p["pid"] for p in self.providers() if p.get("pid")]
+            pids = self.persist(lambda: self.b.children("gpubroker-provider"), 30, "providers")
             with contextlib.suppress(ProcessLookupError):
-                if pids:
-                    os.kill(self.random.choice(pids), signal.SIGKILL)
+                os.kill(self.random.choice(pids), signal.SIGKILL)
             return
         self.b.kill()
         point, suffix = how.rstrip("+"), "+" if how.endswith("+") else ""
         self.b.start(wait=False, **({} if how == "now" else {"GPUB_TEST_KILL": f"{point}:{self.random.randint(1, 40)}{suffix}"}))
-
-    def providers(self):
-        got = self.persist(lambda: self.b.ask("providers", {}, 3000), "providers")
-        return got["providers"]
 
     def step(self, rents):
         deeds = [self.rent] * rents + [self.change] * max(1, rents // 2) + [self.fault] * 3 + [self.kill]
@@ -245,7 +226,7 @@ class Soak:
         for cloud in self.clouds.values():
             cloud.control("DELETE", "/faults")
         self.b.restart()
-        self.persist(lambda: self.b.ask("resume", {"provider": "broker"}), "thaw")
+        self.b.ask("resume", {"provider": "broker"})
         state = []
 
         def resting():
@@ -270,7 +251,7 @@ class Soak:
             until(seen, 60, "the end of what was harmed")
         except TimeoutError:
             self.checker.differ(f"{what}: the books do not see that it ended: {json.dumps(left)}; "
-                                f"{json.dumps([p for p in self.providers()])}; {json.dumps(self.b.ask('ping'))}")
+                                f"{json.dumps(self.b.ask('providers'))}; {json.dumps(self.b.ask('ping'))}")
 
     def summary(self, seed, steps, seconds):
         c = self.count
@@ -310,7 +291,8 @@ def soak(seed, leases, steps, world, b):
 def sharp(s, b):
     """What the checker says of a stranger's machine that was ended and of one of ours that a released lease left behind."""
     cloud, eye = s.clouds["shadeform"], Checker(s.clouds, quiet=True)
-    b.ask("pause", {"provider": cloud.name})  # or the broker would mend it
+    b.ask("pause", {"provider": cloud.name})  # or the broker would mend it, or one of its lists that is under way
+    until(lambda: not next(p for p in b.ask("providers")["providers"] if p["name"] == cloud.name)["in_flight"], 20, "a pause")
     left = [m for m in cloud.control("GET", "/machines") if not m["foreign"]][-1]  # its kill switch has not passed
     cloud.control("POST", "/machines", {"twin_of": left["id"]})
     ended = cloud.control("POST", "/machines", {"name": "theirs", "tags": ["mine=yes"]})["id"]

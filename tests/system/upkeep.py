@@ -90,16 +90,6 @@ def odd(b):
     t.ok(kind == "error" and body.get("message", "").startswith("no lease 'xü"), "wherever the cut falls")
 
 
-def child(b, program):
-    with open(f"/proc/{b.proc.pid}/task/{b.proc.pid}/children") as f:
-        pids = f.read().split()
-    for pid in pids:
-        with open(f"/proc/{pid}/cmdline", "rb") as f:
-            if program.encode() in f.read():
-                return int(pid)
-    raise RuntimeError(f"no child {program}")
-
-
 def waits(b):
     a = b.accepted("rent", {"key": "w", "filter": H100})
     lease = a["lease"]
@@ -112,7 +102,7 @@ def waits(b):
     until_ms = b.accepted("extend", {"key": "x", "lease": lease, "ttl_ms": 7200000})["expires_ms"]
     b.ask("wait", {"key": "x", "timeout_ms": 5000})
     t.eq(b.lease(lease)["expires_ms"], until_ms, "extend moves the end")
-    os.kill(child(b, "gpubroker-provider"), signal.SIGSTOP)
+    os.kill(b.children("gpubroker-provider")[0], signal.SIGSTOP)
     until_ms = b.accepted("extend", {"key": "x2", "lease": lease, "ttl_ms": 9000000})["expires_ms"]
     b.kill()
     b.start()
@@ -129,7 +119,7 @@ def waits(b):
 def first_listing(cloud, b):
     """Who asks while a provider's first listing fails is told to come again, not that there is nothing."""
     cloud.control("GET", "/wait?endpoint=types&count=1&timeout=20")
-    os.kill(child(b, "gpubroker-provider"), signal.SIGKILL)
+    os.kill(b.children("gpubroker-provider")[0], signal.SIGKILL)
     told = set()
 
     def rent():
