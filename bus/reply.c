@@ -152,4 +152,5 @@ reply_flush (struct bus *b)
   for (size_t i = 0; i < b->sessions.n && b->sessions.with_queue; i++)
     if (b->sessions.at[i]->first)
       flush_session (b, b->sessions.at[i]);
+  look_again (b);
 }

@@ -1,6 +1,7 @@
 /* bus_sessions.c - many clients, slow clients, dead clients: nobody costs the others anything */
 #include "tests/unit/bus_fixture.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 
 static struct bus_counters
@@ -224,6 +225,37 @@ test_slow_and_refused (void)
   fixture_done (&x);
 }
 
+/* To send reads what came in between, and with it the signal that something came. */
+static void
+test_beat (void)
+{
+  struct fixture x;
+  struct pollfd fds[8] = { 0 };
+  int fd[8];
+  size_t n;
+  void *s, *other;
+
+  fixture_init (&x);
+  x.config.inflight_per_peer = 200;
+  fixture_up (&x);
+  s = slow_client (&x);
+  other = client (&x, ZMQ_DEALER, x.requests);
+  ok (is_quiet (&x, other), "a client beside a slow one");
+  is_num (flood (&x, s, 180, 20000), 0, "which does not take what is for it");
+  while (bus_pump (x.bus))
+    ;
+  n = bus_fds (x.bus, fd, N_ELEMENTS (fd));
+  for (size_t i = 0; i < n; i++)
+    fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+  put (other, "GPUB/1", "echo", "beat", "{}", NULL);
+  ok (poll (fds, n, PATIENCE_MS) > 0, "a request is there");
+  bus_beat (x.bus, 1, 1);
+  is_str (get (&x, other), "GPUB/1 final beat {}", "and is seen though a beat was sent meanwhile");
+  zmq_close (s);
+  zmq_close (other);
+  fixture_done (&x);
+}
+
 /* One pump handles its budget; a client with a full queue gets no more of it than another. */
 static void
 test_fairness (void)
@@ -298,6 +330,7 @@ main (void)
   test_gone ();
   test_slow ();
   test_slow_and_refused ();
+  test_beat ();
   test_never_reads ();
   test_fairness ();
   test_thousand ();
